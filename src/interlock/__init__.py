@@ -1,0 +1,54 @@
+"""Interlock: a durable, auditable state-machine and workflow engine.
+
+with interlock.open("sqlite:///batches.db") as store:
+    batch = store.instantiate(declaration, actor_ref="system-planner")
+    store.fire(batch, "begin-testing", actor_ref="lab-tech-rivera")
+"""
+
+from interlock.core.entry import PURGED, Entry
+from interlock.core.rejection import (
+    GuardNotSatisfied,
+    IdempotencyConflict,
+    InvalidDeclaration,
+    InvalidQuery,
+    InvalidRequest,
+    InvalidTransition,
+    NotKnown,
+    OutcomeUnknown,
+    Rejected,
+    StorageFailure,
+    Terminal,
+    VersionConflict,
+)
+from interlock.core.text import Limits
+from interlock.store.attempt import Birth, Fire
+from interlock.store.read import Instance
+from interlock.store.store import Store, open
+from interlock.store.verify import Finding, Report
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "PURGED",
+    "Birth",
+    "Entry",
+    "Finding",
+    "Fire",
+    "GuardNotSatisfied",
+    "IdempotencyConflict",
+    "Instance",
+    "InvalidDeclaration",
+    "InvalidQuery",
+    "InvalidRequest",
+    "InvalidTransition",
+    "Limits",
+    "NotKnown",
+    "OutcomeUnknown",
+    "Rejected",
+    "Report",
+    "StorageFailure",
+    "Store",
+    "Terminal",
+    "VersionConflict",
+    "open",
+]

@@ -1,0 +1,62 @@
+"""What counts as text, and how large things may be.
+
+Every name, reference and identity that enters is compared byte for byte: nothing is trimmed,
+folded or normalised. So the rules are few, and the same for every store: text holds at least one
+character that is not white space, no NUL (PostgreSQL cannot hold one) and no lone surrogate (it has
+no UTF-8 form), and it fits its limit.
+
+    text_fault("release", 512)   -> None
+    text_fault("  ", 512)        -> "is blank"
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The largest sizes accepted, in bytes of UTF-8 (rows of a list in `page_rows`).
+
+    A name or reference stands in index keys, which PostgreSQL bounds at about 2,700 bytes a row;
+    the rest is bounded so that one call cannot fill a store or a page of memory.
+    """
+
+    name_bytes: int = 512  # a state, an action, a guard label
+    reference_bytes: int = 1024  # actor_ref, subject_ref, correlation ids, idempotency keys
+    reason_bytes: int = 64 * 1024
+    metadata_bytes: int = 1024 * 1024
+    declaration_bytes: int = 4 * 1024 * 1024
+    page_rows: int = 1000  # the longest page of `instances`
+
+
+LIMITS = Limits()
+
+
+def text_fault(value: object, max_bytes: int) -> str | None:
+    """Say what keeps `value` from being an acceptable text, or None when it is one."""
+    if not isinstance(value, str):
+        return f"is not text but {type(value).__name__}"
+    if not value or value.isspace():
+        return "is blank"
+    if "\0" in value:
+        return "holds a NUL character"
+    size = len(value)
+    if not value.isascii():
+        try:
+            size = len(value.encode())
+        except UnicodeEncodeError:
+            return "holds a lone surrogate, which has no UTF-8 form"
+    if size > max_bytes:
+        return f"is {size} bytes long, more than the {max_bytes} allowed"
+    return None
+
+
+def clipped(text: str, width: int = 80) -> str:
+    """Shorten `text` for a message, so that a huge argument does not become a huge sentence."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def nearest(word: str, known: list[str]) -> str | None:
+    """Find what a misspelt `word` probably meant, for a hint."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(word, known, n=1)), None)

@@ -1,0 +1,195 @@
+"""Attempts: calls made ready to be written.
+
+An attempt has been checked for what can be checked without the store, and carries its own identity,
+made before anything is sent: whatever happens to the answer, the record can be asked whether that
+very attempt is in it. Births and fires are what there is to attempt.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime
+from json import loads
+from typing import Any, NamedTuple, TypeAlias
+
+from interlock.core.declaration import check_declaration, declaration_digest, declaration_text
+from interlock.core.instant import parse_instant, to_microseconds
+from interlock.core.machine import Machine, Request, check_moment, check_text
+from interlock.core.payload import canonical, encode_payload
+from interlock.core.record import Genesis, genesis_digest, payload_digest
+from interlock.core.rejection import InvalidDeclaration, InvalidRequest
+from interlock.core.text import Limits
+
+
+class Fire(NamedTuple):
+    """One fire of `fire_many` or `fire_each`, with the arguments of `Store.fire`."""
+
+    id: str
+    action: str
+    actor_ref: str | None = None
+    guard_satisfied: bool | None = None
+    fired_at: datetime | str | None = None
+    expected_version: int | None = None
+    idempotency_key: str | None = None
+    reason: str | None = None
+    correlation_id: str | None = None
+    causation_id: str | None = None
+    worker_id: str | None = None
+
+
+class Birth(NamedTuple):
+    """One birth of `instantiate_each`, with the arguments of `Store.instantiate`."""
+
+    actor_ref: str | None = None
+    subject_ref: str | None = None
+    instance_metadata: Any = None
+    instantiated_at: datetime | str | None = None
+    idempotency_key: str | None = None
+
+
+class FireAttempt(NamedTuple):
+    """A fire made ready; `request_digest` is made only where there is an idempotency key."""
+
+    instance_id: str
+    request: Request
+    transition_id: str
+    idempotency_key: str | None
+    request_digest: bytes | None
+
+
+class BirthAttempt(NamedTuple):
+    """A birth made ready: the declaration as it will be stored, the genesis, its metadata."""
+
+    machine: Machine
+    text: str
+    genesis: Genesis
+    metadata: "Payload | None"
+    idempotency_key: str | None
+    request_digest: bytes | None
+
+
+class Payload(NamedTuple):
+    """Bytes for `payloads`, with the salt that makes their digest tell nothing without it."""
+
+    id: str
+    salt: bytes
+    content: bytes
+
+
+Attempt: TypeAlias = FireAttempt | BirthAttempt
+
+
+class Declared(NamedTuple):
+    """A declaration found well formed: its look-up, and the text that will be stored."""
+
+    machine: Machine
+    text: str
+
+
+def prepare_declaration(declaration: object, limits: Limits) -> Declared:
+    """Check a declaration and compile it from its own text, so that later edits cannot reach it.
+
+    Raises:
+        InvalidDeclaration: with every defect.
+    """
+    defects = check_declaration(declaration, limits)
+    if defects or not isinstance(declaration, Mapping):
+        listed = "; ".join(map(str, defects[:5])) + ("; …" if len(defects) > 5 else "")
+        count = f"{len(defects)} defects: " if len(defects) > 1 else ""
+        raise InvalidDeclaration(
+            f"the declaration is not well formed: {count}{listed}", defects=defects
+        )
+    text = declaration_text(declaration)
+    return Declared(Machine(loads(text), declaration_digest(text)), text)
+
+
+def prepare_birth(
+    declared: Declared, birth: Birth, *, now: datetime, new_id: str, salt: bytes, limits: Limits
+) -> BirthAttempt:
+    """Check a birth and make its genesis.
+
+    Raises:
+        InvalidRequest: an argument is malformed, or lies in the future.
+    """
+    actor_ref, subject_ref, metadata, instantiated_at, key = birth
+    if actor_ref is not None:
+        actor_ref = check_text("actor_ref", actor_ref, limits.reference_bytes)
+    if subject_ref is not None:
+        subject_ref = check_text("subject_ref", subject_ref, limits.reference_bytes)
+    payload = None if metadata is None else _metadata(metadata, new_id, salt, limits)
+    moment = now
+    if instantiated_at is not None:
+        moment = check_moment("instantiated_at", instantiated_at, now=now)
+    digest = None
+    if key is not None:
+        key = check_text("idempotency_key", key, limits.reference_bytes)
+        asked = [
+            loads(declared.text),
+            actor_ref,
+            subject_ref,
+            metadata,
+            _asked_time(instantiated_at),
+        ]
+        digest = hashlib.sha256(canonical(asked)).digest()
+    genesis = Genesis(
+        new_id,
+        declared.machine.digest,
+        to_microseconds(moment),
+        actor_ref,
+        subject_ref,
+        payload and payload.id,
+        payload and payload_digest(payload.salt, payload.content),
+        b"",
+    )
+    genesis = genesis._replace(genesis_digest=genesis_digest(genesis))
+    return BirthAttempt(declared.machine, declared.text, genesis, payload, key, digest)
+
+
+def prepare_fire(fire: Fire, *, new_id: str, limits: Limits) -> FireAttempt:
+    """Check what comes before everything else about a fire: identity, action, key, version.
+
+    The rest of its arguments is checked by the decision, in the order of the refusals.
+
+    Raises:
+        InvalidRequest: one of the four is malformed.
+    """
+    instance_id, action, actor_ref, asserted, fired_at, expected, key, *why = fire
+    instance_id = check_text("id", instance_id, limits.reference_bytes)
+    action = check_text("action", action, limits.reference_bytes)
+    if expected is not None and (type(expected) is not int or expected < 1):
+        raise InvalidRequest(
+            "`expected_version` is a whole number from 1", argument="expected_version"
+        )
+    request = Request(action, actor_ref, asserted, fired_at, expected, *why)
+    digest = None
+    if key is not None:
+        key = check_text("idempotency_key", key, limits.reference_bytes)
+        asked = [action, actor_ref, asserted is True, _asked_time(fired_at), expected, *why]
+        digest = hashlib.sha256(canonical(asked)).digest()
+    return FireAttempt(instance_id, request, new_id, key, digest)
+
+
+def _asked_time(value: object) -> int | str | None:
+    """Give a time as asked, so that two spellings of one moment are the same request."""
+    if value is None:
+        return None
+    try:
+        return to_microseconds(parse_instant(value))
+    except ValueError:
+        return repr(value)  # the decision refuses it; a key that is known answers first
+
+
+def _metadata(value: object, payload_id: str, salt: bytes, limits: Limits) -> Payload:
+    fault = "is empty" if value in ({}, [], "") else None
+    if fault is None and isinstance(value, str) and value.isspace():
+        fault = "is blank"
+    content = b""
+    if fault is None:
+        try:
+            content = encode_payload(value)
+        except ValueError as error:
+            fault = str(error)
+    if fault is None and len(content) > limits.metadata_bytes:
+        fault = f"is {len(content)} bytes long, more than the {limits.metadata_bytes} allowed"
+    if fault:
+        raise InvalidRequest(f"`instance_metadata` {fault}", argument="instance_metadata")
+    return Payload(payload_id, salt, content)

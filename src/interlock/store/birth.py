@@ -1,0 +1,55 @@
+"""The plan of births: instances begin, each with its declaration should the store lack it."""
+
+from collections.abc import Sequence
+
+from interlock.core.identity import root_of
+from interlock.core.rejection import Rejected
+from interlock.store.attempt import BirthAttempt
+from interlock.store.context import Answer, Context, Outcome
+from interlock.store.plan import Plan, Row, Statement
+
+
+def bear(context: Context, attempts: Sequence[BirthAttempt | Rejected]) -> Plan[list[Outcome]]:
+    """Write births; an attempt that was refused before it could be made is its own outcome."""
+    tenant = context.tenant
+    births = [attempt for attempt in attempts if not isinstance(attempt, Rejected)]
+    digests = dict.fromkeys(birth.machine.digest for birth in births)
+    rows = yield Statement("read_declaration", [(tenant, digest) for digest in digests])
+    known = {digest for digest, _ in rows}
+    keys = [(tenant, birth.idempotency_key) for birth in births if birth.idempotency_key]
+    found = (yield Statement("read_start_key", keys)) if keys else []
+    answers = {key: Answer(*answer) for key, *answer in found}
+    outcomes: list[Outcome] = []
+    declarations: list[Row] = []
+    payloads: list[Row] = []
+    instances: list[Row] = []
+    start_keys: list[Row] = []
+    for birth in attempts:
+        if isinstance(birth, Rejected):
+            outcomes.append(birth)
+            continue
+        genesis, key, request = birth.genesis, birth.idempotency_key, birth.request_digest
+        if key is not None and request is not None:
+            if key in answers:
+                outcomes.append(answers[key].repeat(request, key, None))
+                continue
+            answers[key] = Answer(genesis.id, request)
+            start_keys.append((tenant, key, genesis.id, request))
+        if genesis.declaration_digest not in known:
+            known.add(genesis.declaration_digest)
+            declarations.append((tenant, genesis.declaration_digest, birth.text))
+        root = root_of(genesis.id)
+        if birth.metadata:
+            payloads.append((tenant, root, *birth.metadata))
+        begun = (genesis.id, genesis.declaration_digest, birth.machine.initial_state)
+        instances.append((tenant, root, *begun, *genesis[2:]))
+        outcomes.append(genesis.id)
+    for name, rows in (
+        ("append_declaration", declarations),
+        ("append_payload", payloads),
+        ("append_instance", instances),
+        ("append_start_key", start_keys),
+    ):
+        if rows:
+            yield Statement(name, rows)
+    return outcomes

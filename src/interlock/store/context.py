@@ -1,0 +1,41 @@
+"""What the writing plans need beside their calls, and what they answer."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import NamedTuple, TypeAlias
+
+from interlock.core.rejection import IdempotencyConflict, Rejected
+from interlock.core.text import Limits, clipped
+from interlock.store.machines import Machines
+
+#: The answer to one call: a new state, the id of a new instance, or why not.
+Outcome: TypeAlias = str | Rejected
+
+
+class Context(NamedTuple):
+    """The surroundings of a plan; the clock and the salt are the shell's."""
+
+    tenant: str
+    limits: Limits
+    machines: Machines
+    clock: Callable[[], datetime]
+    salt: Callable[[], bytes]
+
+
+class Answer(NamedTuple):
+    """What an idempotency key was answered, and the digest of what was asked.
+
+    The first answer is given again to the same request; another request is refused.
+    """
+
+    outcome: str
+    request_digest: bytes
+
+    def repeat(self, request: bytes | None, key: str, instance_id: str | None) -> Outcome:
+        if self.request_digest == request:
+            return self.outcome
+        return IdempotencyConflict(
+            f"the idempotency key `{clipped(key)}` was used before, for another request",
+            idempotency_key=key,
+            instance_id=instance_id,
+        )

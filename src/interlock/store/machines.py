@@ -1,0 +1,47 @@
+"""Compiled machines, one per declaration digest, kept for as long as they are in use."""
+
+from collections.abc import Iterable
+from json import loads
+
+from interlock.core.machine import Machine
+from interlock.core.rejection import StorageFailure
+from interlock.store.plan import Plan, Statement
+
+KEPT_MAX = 256
+
+
+class Machines:
+    """The machines that a store has met. A digest names a text for ever, so nothing goes stale.
+
+    Beyond `KEPT_MAX` the one that was met first goes; meeting it again compiles it again.
+    """
+
+    def __init__(self, tenant: str) -> None:
+        self._tenant = tenant
+        self._kept: dict[str, Machine] = {}
+
+    def keep(self, machine: Machine) -> None:
+        kept = self._kept
+        if machine.digest not in kept and len(kept) >= KEPT_MAX:
+            kept.pop(next(iter(kept)), None)
+        kept[machine.digest] = machine
+
+    def fetch(self, digests: Iterable[str]) -> Plan[dict[str, Machine]]:
+        """Give the machine of each digest, reading and compiling those not met before.
+
+        Raises:
+            StorageFailure: the store holds no such declaration; somebody removed it.
+        """
+        kept = self._kept
+        found = {digest: kept[digest] for digest in digests if digest in kept}
+        missing = [digest for digest in digests if digest not in found]
+        if missing:
+            keys = [(self._tenant, digest) for digest in missing]
+            for digest, text in (yield Statement("read_declaration", keys)):
+                found[digest] = Machine(loads(text), digest)
+                self.keep(found[digest])
+            if len(found) < len(missing):
+                raise StorageFailure(
+                    f"the store has lost the declaration {missing[0]}; run `verify`"
+                )
+        return found

@@ -1,0 +1,341 @@
+"""A database file: its connections, its settings, and the runner that drives plans on it.
+
+One connection writes, under a lock; as many read as there are readers at once, each on a snapshot
+of its own, so readers never wait. A writing transaction begins as a writer (BEGIN IMMEDIATE), so it
+can wait for its turn but never find half-way that another was faster. A database in memory has one
+connection, which everybody shares.
+
+Checkpoints are ours: SQLite before 3.51.3 can damage a file when one connection checkpoints while
+another writes, so automatic ones are off and ours run only while the write lock is held.
+"""
+
+import os
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote
+
+from interlock.core.record import payload_digest
+from interlock.core.rejection import StorageFailure
+from interlock.store.plan import Plan, Row, Statement
+from interlock.store.sqlite.errors import is_busy, translate
+from interlock.store.sqlite.migrate import is_current, is_store, migrate
+from interlock.store.statements import load_statements
+
+T = TypeVar("T")
+
+OLDEST_SQLITE = (3, 38, 0)  # STRICT tables, and JSON functions in every build
+UNFOLDED_MAX = 2000  # rows changed before the log is folded back: 8 to 40 MB of it
+CACHE_KIB = 16 * 1024  # of pages, for each connection
+READERS_KEPT = 8
+
+STATEMENTS = load_statements(Path(__file__).parent / "statements.sql")
+
+
+class Settings(NamedTuple):
+    """How to open a file.
+
+    Attributes:
+        path: None is a database in memory.
+        synchronous: FULL makes each commit durable before it is acknowledged; NORMAL may lose the
+            last commits, whole, when the machine (not the program) dies.
+        busy_ms: how long to wait for another process, in milliseconds.
+        read_only: for readers of files they may not write; nothing is created or migrated.
+        create: whether a file, or the store in it, is made where there is none.
+    """
+
+    path: Path | None
+    synchronous: str = "FULL"
+    busy_ms: int = 30_000
+    read_only: bool = False
+    create: bool = True
+
+
+class CommitUncertain(Exception):
+    """The commit failed half-way: only the records can say whether it happened.
+
+    Attributes:
+        answer: what the plan gave, true if it did happen.
+    """
+
+    def __init__(self, error: sqlite3.Error, answer: Any) -> None:
+        super().__init__(str(error))
+        self.answer = answer
+
+
+class Database:
+    """An open database. Safe to share between threads; not across a fork, which is refused."""
+
+    def __init__(
+        self, settings: Settings, *, factory: type[sqlite3.Connection] = sqlite3.Connection
+    ) -> None:
+        """Open the file, and make or migrate the store in it.
+
+        Raises:
+            StorageFailure: the file is no store of ours, is newer, cannot be opened or written.
+        """
+        self.settings = settings
+        self.where = f"`{settings.path}`" if settings.path else "the store in memory"
+        self._factory = factory
+        self._lock = threading.RLock()
+        self._readers: deque[sqlite3.Connection] = deque()
+        self._folder: sqlite3.Connection | None = None
+        self._unfolded = 0
+        self._process = os.getpid()
+        self._closed = False
+        if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+            oldest = ".".join(map(str, OLDEST_SQLITE))
+            raise StorageFailure(f"SQLite {sqlite3.sqlite_version} is too old; {oldest} is needed")
+        self._check_path()
+        with self._translated():
+            self._writer = self._connect(writes=not settings.read_only)
+        try:
+            with self._translated():
+                self._prepare(self._writer)
+        except BaseException:
+            self._writer.close()
+            raise
+
+    def read(self, plan: Plan[T], *, lenient: bool = False) -> T:
+        """Drive a reading plan on one snapshot of the database.
+
+        Args:
+            lenient: read text that is not UTF-8 as well, its odd bytes as surrogates.
+        """
+        with self._reader() as connection, self._translated():
+            if lenient:
+                connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
+            connection.execute("BEGIN")
+            try:
+                return _drive(connection, plan)
+            finally:
+                _roll_back(connection)
+                connection.text_factory = str
+
+    def write(self, plan: Plan[T]) -> T:
+        """Drive a writing plan in one transaction, durable when this returns.
+
+        Raises:
+            StorageFailure: nothing was written.
+            CommitUncertain: the commit itself failed.
+        """
+        self._check_usable()
+        if self.settings.read_only:
+            raise StorageFailure(f"{self.where} was opened read-only (mode=ro)", kind="read-only")
+        with self._lock:
+            connection = self._writer
+            changes = connection.total_changes
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                answer = _drive(connection, plan)
+                self._commit(connection, answer)
+            except BaseException as error:
+                _roll_back(connection)
+                if isinstance(error, sqlite3.Error):
+                    raise translate(error, self.where) from error
+                raise
+            self._unfolded += connection.total_changes - changes
+            if self._unfolded > UNFOLDED_MAX:
+                self._fold_log()
+        return answer
+
+    def close(self) -> None:
+        """Close every connection; what was committed stays. Closing twice is fine."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            if self._process != os.getpid():
+                return  # closing here would drop the locks of the process that opened the file
+            while self._readers:
+                self._readers.pop().close()
+            if self._folder:
+                self._folder.close()
+            self._writer.close()
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise StorageFailure(f"{self.where} is closed", kind="closed")
+        if self._process != os.getpid():
+            raise StorageFailure(
+                f"{self.where} was opened before a fork; open it again in this process",
+                kind="closed",
+            )
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise translate(error, self.where) from error
+
+    def _check_path(self) -> None:
+        path, settings = self.settings.path, self.settings
+        if path is None:
+            return
+        if path.is_dir():
+            raise StorageFailure(
+                f"{self.where} is a directory, not a database file", kind="foreign"
+            )
+        if not path.parent.is_dir():
+            raise StorageFailure(
+                f"{self.where} cannot be made: there is no directory `{path.parent}`",
+                kind="missing",
+            )
+        if (settings.read_only or not settings.create) and not path.exists():
+            raise StorageFailure(f"{self.where} does not exist", kind="missing")
+
+    def _connect(self, *, writes: bool) -> sqlite3.Connection:
+        path = self.settings.path
+        if path is None:
+            name = ":memory:"
+        else:
+            name = f"file:{quote(str(path.absolute()))}?mode={'rwc' if writes else 'ro'}"
+        connection = sqlite3.connect(
+            name,
+            uri=path is not None,
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=self.settings.busy_ms / 1000,
+            factory=self._factory,
+        )
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        connection.create_function("salted_digest", 2, _salted_digest, deterministic=True)
+        if writes:
+            connection.execute(f"PRAGMA synchronous = {self.settings.synchronous}")
+            connection.execute("PRAGMA wal_autocheckpoint = 0")
+        else:
+            connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Find the store in the file, or make it."""
+        settings = self.settings
+        if is_current(connection, self.where):
+            if not settings.read_only:
+                self._use_wal(connection)
+            return
+        if settings.read_only or not (settings.create or is_store(connection)):
+            raise StorageFailure(
+                f"{self.where} holds no interlock store of this version", kind="foreign"
+            )
+        self._use_wal(connection)
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            migrate(connection, self.where)
+            connection.execute("COMMIT")
+        finally:
+            _roll_back(connection)
+
+    def _use_wal(self, connection: sqlite3.Connection) -> None:
+        """Switch to a write-ahead log, waiting for others who set up the same new file.
+
+        The switch needs the file alone and does not honour the busy timeout.
+        """
+        deadline = time.monotonic() + self.settings.busy_ms / 1000
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL").fetchone()
+                return
+            except sqlite3.OperationalError as error:
+                if not is_busy(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+
+    @contextmanager
+    def _reader(self) -> Iterator[sqlite3.Connection]:
+        self._check_usable()
+        if self.settings.path is None:
+            with self._lock:
+                yield self._writer
+            return
+        try:
+            connection = self._readers.pop()
+        except IndexError:
+            with self._translated():
+                connection = self._connect(writes=False)
+        try:
+            yield connection
+        finally:
+            if self._closed or len(self._readers) >= READERS_KEPT:
+                connection.close()
+            else:
+                self._readers.append(connection)
+
+    def settle(self) -> None:
+        """After a commit that failed and is not in the records, make sure that it never will be.
+
+        The log may hold it whole, unseen, and a crash before the next commit would then bring it
+        back; so the next commit is made here.
+        """
+
+        def plan() -> Plan[None]:
+            yield Statement("settle", [()])
+
+        self.write(plan())
+
+    def _commit(self, connection: sqlite3.Connection, answer: object) -> None:
+        try:
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if is_busy(error):
+                raise translate(error, self.where) from error
+            raise CommitUncertain(error, answer) from error
+
+    def _fold_log(self) -> None:
+        """Fold the write-ahead log back into the file; the lock is held.
+
+        Another connection does it while the writer holds the write lock, so nobody can commit
+        meanwhile. Readers may keep part of the log back for the next time. A failure costs nothing
+        but a longer log.
+        """
+        self._unfolded = 0
+        if self.settings.path is None:
+            return
+        with suppress(sqlite3.Error):
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                if self._folder is None:
+                    self._folder = self._connect(writes=True)
+                self._folder.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            finally:
+                _roll_back(self._writer)
+
+
+def _drive(connection: sqlite3.Connection, plan: Plan[T]) -> T:
+    """Execute the statements of a plan, one after another, and give its answer."""
+    try:
+        name, rows = next(plan)
+        while True:
+            query = STATEMENTS[name]
+            if not query.reads:
+                if len(rows) == 1:
+                    connection.execute(query.sql, rows[0])
+                else:
+                    connection.executemany(query.sql, rows)
+                found: list[Row] = []
+            elif len(rows) == 1:
+                found = connection.execute(query.sql, rows[0]).fetchall()
+            else:
+                found = [row for key in rows for row in connection.execute(query.sql, key)]
+            name, rows = plan.send(found)
+    except StopIteration as end:
+        answer: T = end.value
+        return answer
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    """End a transaction that failed, if SQLite has not ended it already, as it does when full."""
+    if connection.in_transaction:
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+
+
+def _salted_digest(salt: bytes | None, content: bytes | None) -> bytes | None:
+    return None if salt is None or content is None else payload_digest(salt, content)

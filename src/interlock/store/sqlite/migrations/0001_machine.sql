@@ -1,0 +1,322 @@
+-- The declared machine: declarations, instances, their history, and payloads.
+--
+-- One INSERT into history is the only write of a fire: its triggers check the move against the
+-- declaration and move the instance. No other data-changing SQL of an ordinary client can change a
+-- state, a version, an entry or a declaration. SQLite's clients run with foreign keys off and may
+-- write OR REPLACE, which deletes the row in its way without firing delete triggers; so every rule
+-- is a trigger, no table has a rowid to collide on, and every insert first looks for a row in its
+-- way. Foreign keys are declared for readers, and for clients that switch them on.
+--
+-- Times are UTC microseconds since the epoch. Digests are SHA-256: of the text, in hexadecimal, for
+-- a declaration; 32 bytes elsewhere. Declarations are shared by every root of a tenant; every other
+-- key begins with (tenant, root).
+
+CREATE TABLE declarations (
+    tenant TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    text TEXT NOT NULL,
+    initial_state TEXT NOT NULL GENERATED ALWAYS AS (json_extract(text, '$.initial_state')) STORED,
+    transition_count INTEGER NOT NULL
+        GENERATED ALWAYS AS (json_array_length(text, '$.transitions')) STORED,
+    PRIMARY KEY (tenant, digest)
+) STRICT, WITHOUT ROWID;
+
+-- The transitions of a declaration as rows, made by the database from the text and by nobody else.
+CREATE TABLE declared_transitions (
+    tenant TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    from_state TEXT NOT NULL,
+    action TEXT NOT NULL,
+    to_state TEXT NOT NULL,
+    guard TEXT,
+    ordinal INTEGER NOT NULL,
+    PRIMARY KEY (tenant, digest, from_state, action),
+    UNIQUE (tenant, digest, ordinal),
+    FOREIGN KEY (tenant, digest) REFERENCES declarations (tenant, digest)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE instances (
+    tenant TEXT NOT NULL,
+    root TEXT NOT NULL,
+    id TEXT NOT NULL,
+    declaration_digest TEXT NOT NULL,
+    current_state TEXT NOT NULL,
+    next_sequence_number INTEGER NOT NULL,
+    head_digest BLOB NOT NULL,
+    instantiated_at INTEGER NOT NULL,
+    actor_ref TEXT,
+    subject_ref TEXT,
+    metadata_id TEXT,
+    metadata_digest BLOB,
+    genesis_digest BLOB NOT NULL,
+    PRIMARY KEY (tenant, root, id),
+    FOREIGN KEY (tenant, declaration_digest) REFERENCES declarations (tenant, digest)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX instances_by_state ON instances (tenant, current_state, root, id);
+CREATE INDEX instances_by_declaration ON instances (tenant, declaration_digest, root, id);
+CREATE INDEX instances_by_subject ON instances (tenant, subject_ref, root, id)
+    WHERE subject_ref IS NOT NULL;
+
+CREATE TABLE history (
+    tenant TEXT NOT NULL,
+    root TEXT NOT NULL,
+    instance_id TEXT NOT NULL,
+    sequence_number INTEGER NOT NULL,
+    transition_id TEXT NOT NULL,
+    from_state TEXT NOT NULL,
+    action TEXT NOT NULL,
+    to_state TEXT NOT NULL,
+    actor_ref TEXT,
+    fired_at INTEGER NOT NULL,
+    guard_satisfied INTEGER,
+    reason_id TEXT,
+    reason_digest BLOB,
+    correlation_id TEXT,
+    causation_id TEXT,
+    worker_id TEXT,
+    idempotency_key TEXT,
+    request_digest BLOB,
+    entry_digest BLOB NOT NULL,
+    PRIMARY KEY (tenant, root, instance_id, sequence_number),
+    FOREIGN KEY (tenant, root, instance_id) REFERENCES instances (tenant, root, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX history_by_key ON history (tenant, root, instance_id, idempotency_key)
+    WHERE idempotency_key IS NOT NULL;
+
+-- The one place where bytes can lawfully be destroyed: content and salt become NULL together.
+CREATE TABLE payloads (
+    tenant TEXT NOT NULL,
+    root TEXT NOT NULL,
+    id TEXT NOT NULL,
+    salt BLOB,
+    content BLOB,
+    PRIMARY KEY (tenant, root, id)
+) STRICT, WITHOUT ROWID;
+
+-- An instance as readers see it: its row with the bytes of its metadata.
+CREATE VIEW instance_records AS
+SELECT i.*, p.content AS metadata
+FROM instances AS i
+LEFT JOIN payloads AS p ON p.tenant = i.tenant AND p.root = i.root AND p.id = i.metadata_id;
+
+-- Idempotency keys of births: they hold across roots, so they have a table of their own.
+CREATE TABLE start_keys (
+    tenant TEXT NOT NULL,
+    idempotency_key TEXT NOT NULL,
+    instance_id TEXT NOT NULL,
+    request_digest BLOB NOT NULL,
+    PRIMARY KEY (tenant, idempotency_key)
+) STRICT, WITHOUT ROWID;
+
+-- declarations
+
+CREATE TRIGGER declarations_insert BEFORE INSERT ON declarations
+WHEN EXISTS (SELECT 1 FROM declarations WHERE tenant = NEW.tenant AND digest = NEW.digest)
+BEGIN
+    SELECT RAISE(ABORT, 'interlock: a declaration never changes');
+END;
+
+CREATE TRIGGER declarations_inserted AFTER INSERT ON declarations
+BEGIN
+    INSERT INTO declared_transitions (tenant, digest, from_state, action, to_state, guard, ordinal)
+    SELECT
+        NEW.tenant,
+        NEW.digest,
+        json_extract(listed.value, '$.from_state'),
+        json_extract(listed.value, '$.action'),
+        json_extract(listed.value, '$.to_state'),
+        json_extract(listed.value, '$.guard'),
+        listed.key
+    FROM json_each(NEW.text, '$.transitions') AS listed;
+END;
+
+CREATE TRIGGER declarations_update BEFORE UPDATE ON declarations
+BEGIN
+    SELECT RAISE(ABORT, 'interlock: a declaration never changes');
+END;
+
+CREATE TRIGGER declarations_delete BEFORE DELETE ON declarations
+BEGIN
+    SELECT RAISE(ABORT, 'interlock: a declaration is never removed');
+END;
+
+-- declared_transitions: full from the moment the declaration exists, so no place is ever free.
+
+CREATE TRIGGER declared_transitions_insert BEFORE INSERT ON declared_transitions
+WHEN NEW.ordinal IS NULL
+    OR NEW.ordinal < 0
+    OR NEW.ordinal >= coalesce(
+        (SELECT transition_count FROM declarations WHERE tenant = NEW.tenant AND digest = NEW.digest),
+        0
+    )
+    OR EXISTS (
+        SELECT 1 FROM declared_transitions
+        WHERE tenant = NEW.tenant AND digest = NEW.digest AND ordinal = NEW.ordinal
+    )
+    OR EXISTS (
+        SELECT 1 FROM declared_transitions
+        WHERE tenant = NEW.tenant AND digest = NEW.digest
+            AND from_state = NEW.from_state AND action = NEW.action
+    )
+BEGIN
+    SELECT RAISE(ABORT, 'interlock: transitions are declared by their declaration alone');
+END;
+
+CREATE TRIGGER declared_transitions_update BEFORE UPDATE ON declared_transitions
+BEGIN
+    SELECT RAISE(ABORT, 'interlock: a declaration never changes');
+END;
+
+CREATE TRIGGER declared_transitions_delete BEFORE DELETE ON declared_transitions
+BEGIN
+    SELECT RAISE(ABORT, 'interlock: a declaration never changes');
+END;
+
+-- instances
+
+CREATE TRIGGER instances_insert BEFORE INSERT ON instances
+BEGIN
+    SELECT RAISE(ABORT, 'interlock: an instance begins once')
+    WHERE EXISTS (
+        SELECT 1 FROM instances WHERE tenant = NEW.tenant AND root = NEW.root AND id = NEW.id
+    );
+    SELECT RAISE(ABORT, 'interlock: an instance begins in the initial state of its declaration')
+    WHERE NEW.current_state IS NOT (
+        SELECT initial_state FROM declarations
+        WHERE tenant = NEW.tenant AND digest = NEW.declaration_digest
+    );
+    SELECT RAISE(ABORT, 'interlock: an instance begins without history')
+    WHERE NEW.next_sequence_number IS NOT 1 OR NEW.head_digest IS NOT NEW.genesis_digest;
+    SELECT RAISE(ABORT, 'interlock: the root of an instance is the part of its id before the dot')
+    WHERE NEW.root IS NOT substr(NEW.id, 1, instr(NEW.id || '.', '.') - 1);
+END;
+
+-- Only the entry that is already in history moves an instance, by one.
+CREATE TRIGGER instances_update BEFORE UPDATE ON instances
+WHEN NEW.tenant IS NOT OLD.tenant
+    OR NEW.root IS NOT OLD.root
+    OR NEW.id IS NOT OLD.id
+    OR NEW.declaration_digest IS NOT OLD.declaration_digest
+    OR NEW.instantiated_at IS NOT OLD.instantiated_at
+    OR NEW.actor_ref IS NOT OLD.actor_ref
+    OR NEW.subject_ref IS NOT OLD.subject_ref
+    OR NEW.metadata_id IS NOT OLD.metadata_id
+    OR NEW.metadata_digest IS NOT OLD.metadata_digest
+    OR NEW.genesis_digest IS NOT OLD.genesis_digest
+    OR NEW.next_sequence_number IS NOT OLD.next_sequence_number + 1
+    OR NOT EXISTS (
+        SELECT 1 FROM history
+        WHERE tenant = OLD.tenant AND root = OLD.root AND instance_id = OLD.id
+            AND sequence_number = OLD.next_sequence_number
+            AND from_state = OLD.current_state
+            AND to_state = NEW.current_state
+            AND entry_digest = NEW.head_digest
+    )
+BEGIN
+    SELECT RAISE(ABORT, 'interlock: only an entry of history moves an instance');
+END;
+
+CREATE TRIGGER instances_delete BEFORE DELETE ON instances
+BEGIN
+    SELECT RAISE(ABORT, 'interlock: an instance is never removed');
+END;
+
+-- history
+
+CREATE TRIGGER history_insert BEFORE INSERT ON history
+BEGIN
+    SELECT CASE
+        WHEN instance.id IS NULL
+            THEN RAISE(ABORT, 'interlock: an entry belongs to an instance')
+        WHEN NEW.sequence_number IS NOT instance.next_sequence_number
+            THEN RAISE(ABORT, 'interlock: an entry takes the next sequence number')
+        WHEN NEW.from_state IS NOT instance.current_state
+            THEN RAISE(ABORT, 'interlock: an entry starts from the current state')
+        WHEN NEW.to_state IS NOT declared.to_state
+            THEN RAISE(ABORT, 'interlock: an entry is a declared transition')
+        WHEN NEW.guard_satisfied IS NOT CASE WHEN declared.guard IS NULL THEN NULL ELSE 1 END
+            THEN RAISE(ABORT, 'interlock: a guard is asserted where one is declared, nowhere else')
+        WHEN NEW.idempotency_key IS NOT NULL AND EXISTS (
+            SELECT 1 FROM history
+            WHERE tenant = NEW.tenant AND root = NEW.root AND instance_id = NEW.instance_id
+                AND idempotency_key = NEW.idempotency_key
+        )
+            THEN RAISE(ABORT, 'interlock: an idempotency key is never used again')
+    END
+    FROM (SELECT 1)
+    LEFT JOIN instances AS instance
+        ON instance.tenant = NEW.tenant AND instance.root = NEW.root
+            AND instance.id = NEW.instance_id
+    LEFT JOIN declared_transitions AS declared
+        ON declared.tenant = NEW.tenant AND declared.digest = instance.declaration_digest
+            AND declared.from_state = NEW.from_state AND declared.action = NEW.action;
+END;
+
+CREATE TRIGGER history_inserted AFTER INSERT ON history
+BEGIN
+    UPDATE instances
+    SET current_state = NEW.to_state,
+        next_sequence_number = NEW.sequence_number + 1,
+        head_digest = NEW.entry_digest
+    WHERE tenant = NEW.tenant AND root = NEW.root AND id = NEW.instance_id;
+END;
+
+CREATE TRIGGER history_update BEFORE UPDATE ON history
+BEGIN
+    SELECT RAISE(ABORT, 'interlock: history is append-only');
+END;
+
+CREATE TRIGGER history_delete BEFORE DELETE ON history
+BEGIN
+    SELECT RAISE(ABORT, 'interlock: history is append-only');
+END;
+
+-- payloads
+
+CREATE TRIGGER payloads_insert BEFORE INSERT ON payloads
+WHEN NEW.salt IS NULL
+    OR NEW.content IS NULL
+    OR EXISTS (
+        SELECT 1 FROM payloads WHERE tenant = NEW.tenant AND root = NEW.root AND id = NEW.id
+    )
+BEGIN
+    SELECT RAISE(ABORT, 'interlock: a payload is written once');
+END;
+
+CREATE TRIGGER payloads_update BEFORE UPDATE ON payloads
+WHEN NEW.tenant IS NOT OLD.tenant
+    OR NEW.root IS NOT OLD.root
+    OR NEW.id IS NOT OLD.id
+    OR NEW.salt IS NOT NULL
+    OR NEW.content IS NOT NULL
+BEGIN
+    SELECT RAISE(ABORT, 'interlock: a payload can only be destroyed, content and salt together');
+END;
+
+CREATE TRIGGER payloads_delete BEFORE DELETE ON payloads
+BEGIN
+    SELECT RAISE(ABORT, 'interlock: the row of a payload stays when its bytes are destroyed');
+END;
+
+-- start_keys
+
+CREATE TRIGGER start_keys_insert BEFORE INSERT ON start_keys
+WHEN EXISTS (
+    SELECT 1 FROM start_keys
+    WHERE tenant = NEW.tenant AND idempotency_key = NEW.idempotency_key
+)
+BEGIN
+    SELECT RAISE(ABORT, 'interlock: an idempotency key is never used again');
+END;
+
+CREATE TRIGGER start_keys_update BEFORE UPDATE ON start_keys
+BEGIN
+    SELECT RAISE(ABORT, 'interlock: an idempotency key keeps its first answer');
+END;
+
+CREATE TRIGGER start_keys_delete BEFORE DELETE ON start_keys
+BEGIN
+    SELECT RAISE(ABORT, 'interlock: an idempotency key keeps its first answer');
+END;

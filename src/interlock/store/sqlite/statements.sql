@@ -1,0 +1,249 @@
+-- The statements of the store, in SQLite's dialect. Every one names its tenant.
+
+-- name: read_declaration
+-- parameters: tenant digest
+-- The exact text of a declaration.
+SELECT digest, text FROM declarations WHERE tenant = :tenant AND digest = :digest;
+
+-- name: append_declaration
+-- parameters: tenant digest text
+-- Its transitions become rows of declared_transitions by trigger.
+INSERT INTO declarations (tenant, digest, text) VALUES (:tenant, :digest, :text);
+
+-- name: append_instance
+-- parameters: tenant root id declaration_digest current_state instantiated_at actor_ref subject_ref metadata_id metadata_digest genesis_digest
+-- A birth: version 1, no history, the head of the chain is the genesis.
+INSERT INTO instances (
+    tenant, root, id, declaration_digest, current_state, next_sequence_number, head_digest,
+    instantiated_at, actor_ref, subject_ref, metadata_id, metadata_digest, genesis_digest
+) VALUES (
+    :tenant, :root, :id, :declaration_digest, :current_state, 1, :genesis_digest,
+    :instantiated_at, :actor_ref, :subject_ref, :metadata_id, :metadata_digest, :genesis_digest
+);
+
+-- name: append_entry
+-- parameters: tenant root instance_id sequence_number transition_id from_state action to_state actor_ref fired_at guard_satisfied reason_id reason_digest correlation_id causation_id worker_id idempotency_key request_digest entry_digest
+-- The one write of a fire: triggers check it against the declaration and move the instance.
+INSERT INTO history (
+    tenant, root, instance_id, sequence_number, transition_id, from_state, action, to_state,
+    actor_ref, fired_at, guard_satisfied, reason_id, reason_digest, correlation_id, causation_id,
+    worker_id, idempotency_key, request_digest, entry_digest
+) VALUES (
+    :tenant, :root, :instance_id, :sequence_number, :transition_id, :from_state, :action, :to_state,
+    :actor_ref, :fired_at, :guard_satisfied, :reason_id, :reason_digest, :correlation_id,
+    :causation_id, :worker_id, :idempotency_key, :request_digest, :entry_digest
+);
+
+-- name: append_payload
+-- parameters: tenant root id salt content
+INSERT INTO payloads (tenant, root, id, salt, content) VALUES (:tenant, :root, :id, :salt, :content);
+
+-- name: append_start_key
+-- parameters: tenant idempotency_key instance_id request_digest
+INSERT INTO start_keys (tenant, idempotency_key, instance_id, request_digest)
+VALUES (:tenant, :idempotency_key, :instance_id, :request_digest);
+
+-- name: read_start_key
+-- parameters: tenant idempotency_key
+SELECT idempotency_key, instance_id, request_digest
+FROM start_keys WHERE tenant = :tenant AND idempotency_key = :idempotency_key;
+
+-- name: read_snapshot
+-- parameters: tenant root id
+-- What a decision needs to know of an instance.
+SELECT id, declaration_digest, current_state, next_sequence_number, head_digest, instantiated_at
+FROM instances WHERE tenant = :tenant AND root = :root AND id = :id;
+
+-- name: read_keyed_entry
+-- parameters: tenant root instance_id idempotency_key
+-- The answer that an idempotency key already had.
+SELECT instance_id, idempotency_key, request_digest, to_state
+FROM history
+WHERE tenant = :tenant AND root = :root AND instance_id = :instance_id
+    AND idempotency_key = :idempotency_key;
+
+-- name: read_attempt
+-- parameters: tenant root instance_id transition_id
+-- Whether an attempt is in the record. Asked only after a lost answer, so no index serves it.
+SELECT to_state FROM history
+WHERE tenant = :tenant AND root = :root AND instance_id = :instance_id
+    AND transition_id = :transition_id;
+
+-- name: read_instance
+-- parameters: tenant root id
+SELECT
+    id, current_state, next_sequence_number, declaration_digest, instantiated_at,
+    actor_ref, subject_ref, metadata_id, metadata
+FROM instance_records WHERE tenant = :tenant AND root = :root AND id = :id;
+
+-- name: read_last_entry_until
+-- parameters: tenant root instance_id sequence_number fired_at
+-- The last entry, by number, that lies within both bounds.
+SELECT sequence_number, to_state
+FROM history
+WHERE tenant = :tenant AND root = :root AND instance_id = :instance_id
+    AND sequence_number <= :sequence_number AND fired_at <= :fired_at
+ORDER BY sequence_number DESC LIMIT 1;
+
+-- name: read_history
+-- parameters: tenant root instance_id transition_id from_state to_state action actor_ref start end after before
+-- Entries by number; every filter that is not NULL holds.
+SELECT
+    h.transition_id, h.sequence_number, h.from_state, h.to_state, h.action, h.actor_ref,
+    h.fired_at, h.guard_satisfied, h.reason_id, h.correlation_id, h.causation_id, h.worker_id,
+    p.content
+FROM history AS h
+LEFT JOIN payloads AS p ON p.tenant = h.tenant AND p.root = h.root AND p.id = h.reason_id
+WHERE h.tenant = :tenant AND h.root = :root AND h.instance_id = :instance_id
+    AND h.sequence_number >= coalesce(:start, 0)
+    AND h.sequence_number <= coalesce(:end, 9223372036854775807)
+    AND (:transition_id IS NULL OR h.transition_id = :transition_id)
+    AND (:from_state IS NULL OR h.from_state = :from_state)
+    AND (:to_state IS NULL OR h.to_state = :to_state)
+    AND (:action IS NULL OR h.action = :action)
+    AND (:actor_ref IS NULL OR h.actor_ref = :actor_ref)
+    AND (:after IS NULL OR h.fired_at >= :after)
+    AND (:before IS NULL OR h.fired_at <= :before)
+ORDER BY h.sequence_number;
+
+-- name: list_instances
+-- parameters: tenant root id limit
+-- A page after (root, id). The lists below take an index each; their further filters may be NULL.
+SELECT
+    id, current_state, next_sequence_number, declaration_digest, instantiated_at,
+    actor_ref, subject_ref, metadata_id, metadata
+FROM instance_records
+WHERE tenant = :tenant AND (root, id) > (:root, :id)
+ORDER BY root, id LIMIT :limit;
+
+-- name: list_instances_by_state
+-- parameters: tenant root id limit state declaration_digest
+SELECT
+    id, current_state, next_sequence_number, declaration_digest, instantiated_at,
+    actor_ref, subject_ref, metadata_id, metadata
+FROM instance_records
+WHERE tenant = :tenant AND current_state = :state AND (root, id) > (:root, :id)
+    AND (:declaration_digest IS NULL OR declaration_digest = :declaration_digest)
+ORDER BY root, id LIMIT :limit;
+
+-- name: list_instances_by_declaration
+-- parameters: tenant root id limit declaration_digest
+SELECT
+    id, current_state, next_sequence_number, declaration_digest, instantiated_at,
+    actor_ref, subject_ref, metadata_id, metadata
+FROM instance_records
+WHERE tenant = :tenant AND declaration_digest = :declaration_digest AND (root, id) > (:root, :id)
+ORDER BY root, id LIMIT :limit;
+
+-- name: list_instances_by_subject
+-- parameters: tenant root id limit subject_ref state declaration_digest
+SELECT
+    id, current_state, next_sequence_number, declaration_digest, instantiated_at,
+    actor_ref, subject_ref, metadata_id, metadata
+FROM instance_records
+WHERE tenant = :tenant AND subject_ref = :subject_ref AND (root, id) > (:root, :id)
+    AND (:state IS NULL OR current_state = :state)
+    AND (:declaration_digest IS NULL OR declaration_digest = :declaration_digest)
+ORDER BY root, id LIMIT :limit;
+
+-- name: read_initial_state
+-- parameters: tenant digest
+SELECT initial_state FROM declarations WHERE tenant = :tenant AND digest = :digest;
+
+-- name: settle
+-- parameters:
+-- Changes nothing, but is written: it takes the place in the log of a commit that failed.
+UPDATE interlock_migrations SET name = name;
+
+-- name: audit_declarations
+-- parameters: tenant digest limit
+-- A page of declarations after a digest.
+SELECT digest, text, initial_state FROM declarations
+WHERE tenant = :tenant AND digest > :digest
+ORDER BY digest LIMIT :limit;
+
+-- name: audit_transitions
+-- parameters: tenant digest
+SELECT from_state, action, to_state, guard FROM declared_transitions
+WHERE tenant = :tenant AND digest = :digest
+ORDER BY ordinal;
+
+-- name: audit_records
+-- parameters: tenant root id sequence_number last_root last_id limit
+-- A page of instances joined with their entries, from the entry after (root, id, sequence_number)
+-- to the end of the instance (last_root, last_id). An instance without entries is one row.
+SELECT
+    h.sequence_number, h.transition_id, h.from_state, h.action, h.to_state, h.actor_ref, h.fired_at,
+    h.guard_satisfied, h.reason_id, h.reason_digest, h.correlation_id, h.causation_id, h.worker_id,
+    h.idempotency_key, h.request_digest, h.entry_digest,
+    i.id, i.declaration_digest, i.instantiated_at, i.actor_ref, i.subject_ref, i.metadata_id,
+    i.metadata_digest, i.genesis_digest,
+    i.current_state, i.next_sequence_number, i.head_digest, i.root
+FROM instances AS i
+LEFT JOIN history AS h
+    ON h.tenant = i.tenant AND h.root = i.root AND h.instance_id = i.id
+        AND h.sequence_number > CASE
+            WHEN i.root = :root AND i.id = :id THEN :sequence_number
+            ELSE -9223372036854775808
+        END
+WHERE i.tenant = :tenant
+    AND (i.root, i.id) >= (:root, :id) AND (i.root, i.id) <= (:last_root, :last_id)
+ORDER BY i.root, i.id, h.sequence_number LIMIT :limit;
+
+-- name: audit_strays
+-- parameters: tenant root id last_root last_id
+-- Entries, after the instance (root, id) to (last_root, last_id), whose instance is gone.
+SELECT h.instance_id, count(*), max(h.sequence_number)
+FROM history AS h
+WHERE h.tenant = :tenant
+    AND (h.root, h.instance_id) > (:root, :id)
+    AND (h.root, h.instance_id) <= (:last_root, :last_id)
+    AND NOT EXISTS (
+        SELECT 1 FROM instances AS i
+        WHERE i.tenant = h.tenant AND i.root = h.root AND i.id = h.instance_id
+    )
+GROUP BY h.root, h.instance_id;
+
+-- name: audit_repeats
+-- parameters: tenant root id last_root last_id
+-- Transition ids that stand twice in the history of one instance.
+SELECT h.instance_id, max(h.sequence_number), h.transition_id
+FROM history AS h
+WHERE h.tenant = :tenant
+    AND (h.root, h.instance_id) > (:root, :id)
+    AND (h.root, h.instance_id) <= (:last_root, :last_id)
+GROUP BY h.root, h.instance_id, h.transition_id
+HAVING count(*) > 1;
+
+-- name: audit_payloads
+-- parameters: tenant root id last_root last_id
+-- Payloads that are not what the record says: gone, or other bytes. Destroyed ones are lawful.
+SELECT named.instance_id, named.sequence_number, p.id IS NULL
+FROM (
+    SELECT tenant, root, id AS instance_id, NULL AS sequence_number, metadata_id AS payload_id,
+        metadata_digest AS digest
+    FROM instances
+    WHERE metadata_id IS NOT NULL AND tenant = :tenant
+        AND (root, id) > (:root, :id) AND (root, id) <= (:last_root, :last_id)
+    UNION ALL
+    SELECT tenant, root, instance_id, sequence_number, reason_id, reason_digest
+    FROM history
+    WHERE reason_id IS NOT NULL AND tenant = :tenant
+        AND (root, instance_id) > (:root, :id) AND (root, instance_id) <= (:last_root, :last_id)
+) AS named
+LEFT JOIN payloads AS p
+    ON p.tenant = named.tenant AND p.root = named.root AND p.id = named.payload_id
+WHERE p.id IS NULL
+    OR (p.content IS NULL) <> (p.salt IS NULL)
+    OR salted_digest(p.salt, p.content) <> named.digest;
+
+-- name: audit_start_keys
+-- parameters: tenant idempotency_key limit
+-- A page of the idempotency keys of births after a key, each with the instance it names, if any.
+SELECT k.idempotency_key, k.instance_id, i.id
+FROM start_keys AS k
+LEFT JOIN instances AS i
+    ON i.tenant = k.tenant AND i.root = substr(k.instance_id, 1, instr(k.instance_id || '.', '.') - 1)
+        AND i.id = k.instance_id
+WHERE k.tenant = :tenant AND k.idempotency_key > :idempotency_key
+ORDER BY k.idempotency_key LIMIT :limit;

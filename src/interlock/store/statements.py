@@ -1,0 +1,51 @@
+"""The named statements of a dialect, read from a `.sql` file.
+
+A file is a list of statements, each under two comment lines: its name and its parameters in the
+order in which plans give them. Comments that follow say what it promises. The SQL names its
+parameters, so it can be read and reordered without counting question marks.
+
+    -- name: read_declaration
+    -- parameters: tenant digest
+    -- The exact text of a declaration.
+    SELECT text FROM declarations WHERE tenant = :tenant AND digest = :digest;
+"""
+
+import re
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+_HEAD = re.compile(r"^-- name: (\w+)\n-- parameters:([ \w]*)\n", re.MULTILINE)
+_PARAMETER = re.compile(r":(\w+)")
+
+
+class Query(NamedTuple):
+    """One statement of a dialect: parameters are numbered `?1`, `?2` in the order given."""
+
+    name: str
+    parameters: tuple[str, ...]
+    sql: str
+    reads: bool
+
+
+def load_statements(path: Path) -> dict[str, Query]:
+    """Read every statement of a file, by name.
+
+    Raises:
+        ValueError: a statement does not use exactly the parameters that its head lists.
+    """
+    pieces = _HEAD.split(path.read_text())[1:]
+    queries = {}
+    for name, listed, sql in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
+        parameters = tuple(listed.split())
+        body = re.sub(r"^--.*\n", "", sql, flags=re.MULTILINE).strip().removesuffix(";")
+        if set(parameters) != set(_PARAMETER.findall(body)):
+            raise ValueError(f"{path.name}: `{name}` does not use exactly its parameters")
+        places = {parameter: f"?{place}" for place, parameter in enumerate(parameters, 1)}
+        numbered = _PARAMETER.sub(partial(_numbered, places), body)
+        queries[name] = Query(name, parameters, numbered, body.startswith(("SELECT", "WITH")))
+    return queries
+
+
+def _numbered(places: dict[str, str], use: re.Match[str]) -> str:
+    return places[use[1]]

@@ -1,0 +1,71 @@
+"""Where a store is: its URL.
+
+    sqlite:///batches.db                      a file, relative to the working directory
+    sqlite:////var/lib/batches.db             a file, absolute
+    sqlite://                                 in memory, gone when it is closed
+    sqlite:///batches.db?synchronous=normal   with settings
+
+Settings: `synchronous` (full, normal), `busy_ms` (how long to wait for another process), `mode`
+(`rw`; `ro` reads without writing; `rwc`, the rule, makes the file where there is none).
+"""
+
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote
+
+from interlock.core.rejection import InvalidRequest
+from interlock.core.text import clipped, nearest
+from interlock.store.sqlite.database import Settings
+
+_CHOICES = {"synchronous": ("full", "normal"), "mode": ("rwc", "rw", "ro")}
+
+
+def parse_url(url: object) -> Settings:
+    """Read a store's URL.
+
+    Raises:
+        InvalidRequest: it is no URL of a store, or a setting is unknown.
+    """
+    if not isinstance(url, str):
+        raise _refusal(f"is text such as `sqlite:///batches.db`, not {type(url).__name__}")
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        raise _refusal(f"`{clipped(url)}` is no store; did you mean `sqlite:///{clipped(url)}`?")
+    if scheme != "sqlite":
+        raise _refusal(
+            f"`{clipped(url)}` is no store: `{clipped(scheme)}` is not known; use `sqlite:///FILE`"
+        )
+    place, _, query = rest.partition("?")
+    path = unquote(place.removeprefix("/"))
+    if place and not place.startswith("/"):
+        raise _refusal(
+            f"`{clipped(url)}` names a host; a file has three slashes: `sqlite:///{place}`"
+        )
+    if "\0" in path:
+        raise _refusal("holds a NUL character")
+    settings = Settings(None if path in ("", ":memory:") else Path(path))
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        settings = _with_setting(settings, name, value)
+    return settings
+
+
+def _with_setting(settings: Settings, name: str, value: str) -> Settings:
+    choices = _CHOICES.get(name)
+    if choices and value.lower() not in choices:
+        raise _refusal(f"setting `{name}` is one of {', '.join(choices)}, not `{clipped(value)}`")
+    if name == "synchronous":
+        return settings._replace(synchronous=value.upper())
+    if name == "mode":
+        return settings._replace(read_only=value == "ro", create=value == "rwc")
+    if name == "busy_ms":
+        if not value.isdecimal():
+            raise _refusal(
+                f"setting `busy_ms` is a whole number of milliseconds, not `{clipped(value)}`"
+            )
+        return settings._replace(busy_ms=min(int(value), 2**31 - 1))
+    meant = nearest(name, [*_CHOICES, "busy_ms"])
+    hint = f"; did you mean `{meant}`?" if meant else ""
+    raise _refusal(f"has no setting `{clipped(name)}`{hint}")
+
+
+def _refusal(fault: str) -> InvalidRequest:
+    return InvalidRequest(f"the store's URL {fault}", argument="url")

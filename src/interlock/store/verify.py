@@ -1,0 +1,416 @@
+"""Verification: whether a store's records tell a story that its declarations allow.
+
+The records alone are read, in pages. A page is a short transaction of its own, so writers go on
+beside it, and what is known between two pages is the place reached and the walk along one instance:
+memory does not grow with the store. A walk that a page interrupts goes on with the next, and an
+instance is compared with its history only on rows that one statement read together; so an entry
+that is written meanwhile is no finding.
+
+A report can be kept: it names the head of every instance, and a later verification that is given
+it finds instances that are gone and histories that lost their tail or tell another story.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from json import loads
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from interlock.core.audit import Fault, Trail
+from interlock.core.declaration import check_declaration, declaration_digest
+from interlock.core.identity import root_of
+from interlock.core.machine import Machine
+from interlock.core.record import Genesis
+from interlock.core.rejection import StorageFailure
+from interlock.core.text import clipped
+from interlock.store.plan import Plan, Row, Statement
+from interlock.store.read import not_known
+
+T = TypeVar("T")
+
+PAGE_ROWS = 2000  # entries read in one transaction
+FINDINGS_KEPT = 10_000  # in a report's memory; the count goes on
+MACHINES_KEPT = 256
+PAGE_DECLARATIONS = 20
+
+_FIRST = -(2**63)  # before every sequence number
+_BEYOND = "\U0010ffff" * 8  # after every id, in the order of bytes
+
+# The columns of `audit_records`: an entry, its digest last; a genesis; where the instance stands.
+_ENTRY, _GENESIS, _STANDING = slice(0, 16), slice(16, 24), slice(24, 27)
+_DIGEST, _ID, _DECLARATION, _ROOT = 15, 16, 17, 27
+
+
+class Finding(NamedTuple):
+    """A broken promise.
+
+    Attributes:
+        instance: the id of the instance, or None where it is about a declaration or the file.
+        entry: the sequence number of the entry it shows in, or None.
+        invariant: which of the specification's invariants is broken, 1 to 10.
+        what: one sentence.
+    """
+
+    instance: str | None
+    entry: int | None
+    invariant: int
+    what: str
+
+    def __str__(self) -> str:
+        place = " ".join(
+            [f"instance {self.instance}"] * (self.instance is not None)
+            + [f"entry {self.entry}"] * (self.entry is not None)
+        )
+        return f"{place or 'store'}: invariant {self.invariant}: {self.what}"
+
+
+class Head(NamedTuple):
+    """The end of an instance's story as somebody saw it: its last entry, and that entry's digest.
+
+    An instance without entries has the number 0 and the digest of its genesis.
+    """
+
+    instance: str
+    number: int
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a verification found.
+
+    Attributes:
+        count: of all findings; `findings` holds the first `FINDINGS_KEPT`.
+    """
+
+    instances: int
+    entries: int
+    count: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is broken."""
+        return self.count == 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the report as JSON-like values."""
+        findings = [finding._asdict() for finding in self.findings]
+        return {
+            "ok": self.ok,
+            "instances": self.instances,
+            "entries": self.entries,
+            "count": self.count,
+            "findings": findings,
+        }
+
+
+class Reader(Protocol):
+    """What a verification needs of a database."""
+
+    def read(self, plan: Plan[T], *, lenient: bool = False) -> T: ...
+
+
+def verify(
+    database: Reader,
+    tenant: str,
+    *,
+    id: str | None,
+    since: Iterable[Head],
+    on_head: Callable[[Head], None],
+    on_finding: Callable[[Finding], None],
+    on_page: Callable[[int], None],
+) -> Report:
+    """Verify a whole store, or the one instance `id`.
+
+    Args:
+        since: the heads of an earlier report, in its order.
+        on_head, on_finding: told each head and each finding as the walk comes to it.
+        on_page: told how many entries have been read so far.
+
+    Raises:
+        NotKnown: the records hold nothing of the instance `id`.
+        StorageFailure: the file cannot be read. That it is damaged is a finding, not a failure.
+    """
+    audit = _Audit(database, tenant, id, since, on_head, on_finding)
+    try:
+        if id is None:
+            audit.declarations()
+        audit.records(on_page)
+        if id is None:
+            audit.start_keys()
+    except StorageFailure as failure:
+        if failure.kind != "damaged":
+            raise
+        audit.found(id, [Fault(10, None, str(failure))])
+    if id is not None and not audit.instances and not audit.count:
+        raise not_known(id)
+    return Report(audit.instances, audit.entries, audit.count, tuple(audit.findings))
+
+
+class _Walk:
+    """The walk along one instance, which may take several pages."""
+
+    def __init__(self, row: Row, machine: Machine | None, expected: Head | None) -> None:
+        self.genesis = Genesis._make(row[_GENESIS])
+        self.id = self.genesis.id
+        self.root: str = row[_ROOT]
+        self.trail = Trail(machine, self.genesis) if machine else None
+        self.expected = expected
+        self.standing = row[_STANDING]
+
+    def begin(self) -> Iterator[Fault]:
+        if self.root != root_of(self.id):
+            yield Fault(10, None, f"it is filed under the root `{self.root}`")
+        if self.trail is None:
+            digest = self.genesis.declaration_digest
+            yield Fault(1, None, f"its declaration {digest} is missing or not well formed")
+        else:
+            yield from self.trail.birth()
+
+    def entry(self, row: Row) -> Iterable[Fault]:
+        trail, expected = self.trail, self.expected
+        faults = trail.entry(row[_ENTRY]) if trail else ()  # type: ignore[arg-type]
+        if expected is not None and row[0] == expected.number and row[_DIGEST] != expected.digest:
+            what = f"it is not the entry of the earlier report: {_heads(expected, row[_DIGEST])}"
+            return [*faults, Fault(5, row[0], what)]
+        return faults
+
+    def finish(self) -> Iterator[Fault]:
+        trail, expected = self.trail, self.expected
+        if trail is None:
+            return
+        yield from trail.close(*self.standing)
+        if expected and expected.number > trail.number:
+            what = f"the history ends at entry {trail.number}, the earlier report saw {expected.number}"
+            yield Fault(5, None, f"{what}: its tail is cut ({_heads(expected, trail.digest)})")
+        elif expected and not expected.number and expected.digest != self.genesis.genesis_digest:
+            what = _heads(expected, self.genesis.genesis_digest)
+            yield Fault(1, None, f"the genesis is not that of the earlier report: {what}")
+
+
+def _heads(expected: Head, found: bytes) -> str:
+    return f"expected head {expected.digest.hex()[:16]}…, found {found.hex()[:16]}…"
+
+
+class _Earlier:
+    """The heads of an earlier report, read beside the walk, which goes in the same order."""
+
+    def __init__(self, heads: Iterable[Head]) -> None:
+        self._heads = iter(heads)
+        self._next = next(self._heads, None)
+
+    def before(self, id: str) -> Iterator[Head]:
+        """Take the heads of instances that come before `id`: the walk did not meet them."""
+        place = (root_of(id), id)
+        while self._next and (root_of(self._next.instance), self._next.instance) < place:
+            yield self._next
+            self._next = next(self._heads, None)
+
+    def take(self, id: str) -> Head | None:
+        """Take the head of `id`, should the report have it."""
+        if self._next is None or self._next.instance != id:
+            return None
+        head, self._next = self._next, next(self._heads, None)
+        return head
+
+
+class _Audit:
+    """One verification: the place reached, and what was found on the way."""
+
+    def __init__(
+        self,
+        database: Reader,
+        tenant: str,
+        only: str | None,
+        since: Iterable[Head],
+        on_head: Callable[[Head], None],
+        on_finding: Callable[[Finding], None],
+    ) -> None:
+        self.database = database
+        self.tenant = tenant
+        self.only = only
+        self.on_head = on_head
+        self.on_finding = on_finding
+        self.earlier = _Earlier(head for head in since if only in (None, head.instance))
+        self.machines: dict[str, Machine | None] = {}
+        self.walk: _Walk | None = None
+        self.instances = 0
+        self.entries = 0
+        self.count = 0
+        self.findings: list[Finding] = []
+
+    def found(self, instance: str | None, faults: Iterable[Fault]) -> None:
+        for fault in faults:
+            if self.only not in (None, instance):
+                continue
+            finding = Finding(instance, fault.entry, fault.invariant, fault.what)
+            self.count += 1
+            self.on_finding(finding)
+            if len(self.findings) < FINDINGS_KEPT:
+                self.findings.append(finding)
+
+    def read(self, plan: Callable[..., Plan[T]], *arguments: object) -> T:
+        """Drive a plan; where text in the file is no text, once more with that passed over."""
+        try:
+            return self.database.read(plan(*arguments))
+        except StorageFailure as failure:
+            if failure.kind != "damaged":
+                raise
+            return self.database.read(plan(*arguments), lenient=True)
+
+    def declarations(self) -> None:
+        digest = ""
+        while page := self.read(self._declarations_page, digest):
+            for digest, text, transitions in page:
+                faults = _declaration_faults(digest, text, transitions)
+                what = f"declaration {digest}"
+                self.found(None, (Fault(1, None, f"{what}: {fault}") for fault in faults))
+
+    def _declarations_page(self, digest: str) -> Plan[list[tuple[str, str, list[Row]]]]:
+        page = []
+        rows = yield Statement("audit_declarations", [(self.tenant, digest, PAGE_DECLARATIONS)])
+        for digest, text, _ in rows:
+            key = (self.tenant, digest)
+            page.append((digest, text, (yield Statement("audit_transitions", [key]))))
+        return page
+
+    def records(self, on_page: Callable[[int], None]) -> None:
+        only = self.only
+        place: Row = ("", "", _FIRST) if only is None else (root_of(only), only, _FIRST)
+        last = (_BEYOND, _BEYOND) if only is None else place[:2]
+        done = ("", "") if only is None else (place[0], "")
+        more = True
+        while more:
+            rows, strays = self.read(self._records_page, place, last, done)
+            more = len(rows) == PAGE_ROWS
+            self._follow(rows)
+            if more:
+                place = (
+                    rows[-1][_ROOT],
+                    rows[-1][_ID],
+                    _FIRST if rows[-1][0] is None else rows[-1][0],
+                )
+            for instance, fault in strays:
+                self.found(instance, [fault])
+            done = _finished(rows) or done
+            on_page(self.entries)
+        self._finish()
+        self.found_gone(self.earlier.before(_BEYOND))
+
+    def _records_page(
+        self, place: Row, last: Row, done: Row
+    ) -> Plan[tuple[list[Row], list[tuple[str, Fault]]]]:
+        """Read a page, the declarations it needs, and what its statements cannot meet in a walk."""
+        page = (self.tenant, *place, *last, PAGE_ROWS)
+        rows = yield Statement("audit_records", [page])
+        digests = {row[_DECLARATION] for row in rows} - self.machines.keys()
+        if digests:
+            if len(self.machines) > MACHINES_KEPT:
+                self.machines.clear()
+                digests = {row[_DECLARATION] for row in rows}
+            keys = [(self.tenant, digest) for digest in digests]
+            self.machines |= dict.fromkeys(digests)
+            for digest, text in (yield Statement("read_declaration", keys)):
+                self.machines[digest] = _machine(digest, text)
+        until = last if len(rows) < PAGE_ROWS else _finished(rows)
+        if until is None:
+            return rows, []
+        bounds = [(self.tenant, *done, *until)]
+        strays: list[tuple[str, Fault]] = []
+        for id, count, number in (yield Statement("audit_strays", bounds)):
+            what = f"the instance is gone, but {count} of its entries are here, up to {number}"
+            strays.append((id, Fault(10, None, what)))
+        for id, number, transition_id in (yield Statement("audit_repeats", bounds)):
+            what = f"its transition id {transition_id} stands twice in this history"
+            strays.append((id, Fault(9, number, what)))
+        for id, number, gone in (yield Statement("audit_payloads", bounds)):
+            what = "the reason" if number else "the metadata"
+            fault = "is gone" if gone else "was altered: its digest differs"
+            strays.append((id, Fault(5 if number else 1, number, f"{what} {fault}")))
+        return rows, strays
+
+    def _follow(self, rows: list[Row]) -> None:
+        """Walk over the rows of a page."""
+        walk, root, id = self.walk, None, None
+        if walk is not None:
+            root, id = walk.root, walk.id
+        for row in rows:
+            if walk is None or row[_ID] != id or row[_ROOT] != root:
+                self._finish()
+                walk = self._begin(row)
+                root, id = walk.root, walk.id
+            if row[0] is not None:
+                self.entries += 1
+                faults = walk.entry(row)
+                if faults:
+                    self.found(walk.id, faults)
+            walk.standing = row[_STANDING]
+
+    def _begin(self, row: Row) -> _Walk:
+        id = row[_ID]
+        self.found_gone(self.earlier.before(id))
+        machine = self.machines[row[_DECLARATION]]
+        self.walk = walk = _Walk(row, machine, self.earlier.take(id))
+        self.instances += 1
+        self.found(id, walk.begin())
+        return walk
+
+    def _finish(self) -> None:
+        walk, self.walk = self.walk, None
+        if walk is None:
+            return
+        self.found(walk.id, walk.finish())
+        if walk.trail:
+            self.on_head(Head(walk.id, walk.trail.number, walk.trail.digest))
+
+    def found_gone(self, heads: Iterable[Head]) -> None:
+        for head in heads:
+            what = f"the instance is gone; the earlier report saw it with {head.number} entries"
+            self.found(head.instance, [Fault(10, None, what)])
+
+    def start_keys(self) -> None:
+        key = ""
+        while page := self.read(self._start_keys_page, key):
+            for key, instance_id, found in page:
+                if found is None:
+                    what = (
+                        f"the instance is gone, but the idempotency key `{clipped(key)}` names it"
+                    )
+                    self.found(instance_id, [Fault(10, None, what)])
+
+    def _start_keys_page(self, key: str) -> Plan[list[Row]]:
+        return (yield Statement("audit_start_keys", [(self.tenant, key, PAGE_ROWS)]))
+
+
+def _finished(rows: list[Row]) -> Row | None:
+    """Find the last instance of a page that the page holds to its end, for certain."""
+    last = rows[-1][_ID]
+    return next(((row[_ROOT], row[_ID]) for row in reversed(rows) if row[_ID] != last), None)
+
+
+def _machine(digest: str, text: str) -> Machine | None:
+    declaration = _declaration(text)
+    return None if check_declaration(declaration) else Machine(declaration, digest)
+
+
+def _declaration(text: str) -> Any:
+    try:
+        return loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _declaration_faults(digest: str, text: str, transitions: list[Row]) -> Iterator[str]:
+    if declaration_digest(text) != digest:
+        yield "its text was altered: its digest differs"
+    declaration = _declaration(text)
+    defects = check_declaration(declaration)
+    if defects:
+        yield f"it is not well formed: {defects[0]}"
+        return
+    declared = [
+        (row["from_state"], row["action"], row["to_state"], row.get("guard"))
+        for row in declaration["transitions"]
+    ]
+    if declared != transitions:
+        yield "its rows in declared_transitions are not those of its text"
