@@ -34,7 +34,7 @@ INVARIANTS = {
 
 
 class Fault(NamedTuple):
-    """A broken promise: the invariant's number, the entry it shows in (None: the instance), what."""
+    """A broken promise: which invariant, the entry it shows in (None: the instance), and what."""
 
     invariant: int
     entry: int | None
@@ -45,8 +45,8 @@ class Trail:
     """One instance's records, walked from the genesis.
 
     `state`, `number` and `digest` say where the walk stands: the state it led to, the sequence
-    number and the digest of the last entry read. A fault is reported where it shows and the walk
-    goes on from what is stored, so that one broken entry is not reported once for each that follows.
+    number and the digest of the last entry read. A fault is reported where it shows, and the walk
+    goes on from what is stored, so that one broken entry is not reported with each that follows.
     """
 
     __slots__ = ("digest", "genesis", "machine", "number", "state")
@@ -145,8 +145,8 @@ class Trail:
                 Fault(2, None, f"the current state `{current_state}` is not a declared state")
             )
         if last > self.number:
-            what = f"the history ends at entry {self.number}, but {last} were recorded: its tail is cut"
-            faults.append(Fault(5, None, what))
+            what = f"the history ends at entry {self.number}, but {last} were recorded"
+            faults.append(Fault(5, None, f"{what}: its tail is cut"))
         elif last < self.number:
             what = f"the next sequence number is {next_sequence_number} after entry {self.number}"
             faults.append(Fault(6, None, what))

@@ -5,7 +5,8 @@ A declaration is a JSON-like mapping, kept and given back exactly as supplied:
     {"states": ["sampled", "testing", "released"],
      "transitions": [
         {"from_state": "sampled", "action": "begin-testing", "to_state": "testing"},
-        {"from_state": "testing", "action": "release", "to_state": "released", "guard": "QP-sign-off"}],
+        {"from_state": "testing", "action": "release", "to_state": "released",
+         "guard": "QP-sign-off"}],
      "initial_state": "sampled",
      "terminal_states": ["released"]}
 
@@ -98,8 +99,8 @@ def check_declaration(value: object, limits: Limits = LIMITS) -> list[Defect]:
 class _Check:
     """One pass over one value, gathering defects.
 
-    `states` and `terminal` hold the sound names, each with its first position. `states` is None when
-    there is no list of states to compare with: that is one defect, not one more for each mention.
+    `states` and `terminal` hold the sound names, each with its first position. `states` is None
+    when there is no list to compare with: that is one defect, not one more for each mention.
     """
 
     def __init__(self, limits: Limits) -> None:

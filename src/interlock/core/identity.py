@@ -6,16 +6,16 @@ warm; nothing orders history by them.
 """
 
 
-def uuid7(microseconds: int, randomness: bytes) -> str:
-    """Make an identity for a moment, given 8 random bytes.
+def uuid7(microseconds: int, randomness: int) -> str:
+    """Make an identity for a moment, given a random number below 2**62.
 
     The 48 bits of milliseconds are followed by the microseconds of that millisecond (0 to 999) in
     the 12 bits the standard calls rand_a (its section 6.2, method 3), then 62 random bits.
     """
     milliseconds, rest = divmod(microseconds, 1000)
-    tail = int.from_bytes(randomness, "big") & 0x3FFFFFFFFFFFFFFF | 0x8000000000000000
-    digits = f"{milliseconds:012x}7{rest:03x}{tail:016x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    high, low = divmod(1 << 63 | randomness, 1 << 48)
+    seconds, second = divmod(milliseconds, 1 << 16)
+    return f"{seconds:08x}-{second:04x}-7{rest:03x}-{high:04x}-{low:012x}"
 
 
 def root_of(instance_id: str) -> str:

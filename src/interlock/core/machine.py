@@ -165,10 +165,9 @@ def decide(
     else:
         stamp = check_moment("fired_at", fired_at, now=now)
         if stamp < instantiated_at:
-            raise InvalidRequest(
-                f"`fired_at` {stamp.isoformat()} lies before the instance began, {instantiated_at.isoformat()}",
-                argument="fired_at",
-            )
+            begun = instantiated_at.isoformat()
+            what = f"`fired_at` {stamp.isoformat()} lies before the instance began, {begun}"
+            raise InvalidRequest(what, argument="fired_at")
     entry = Entry(
         new_id,
         version,
@@ -201,6 +200,14 @@ def _refuse_move(machine: Machine, snapshot: Snapshot, action: str) -> NoReturn:
 
 def check_text(argument: str, value: object, max_bytes: int) -> str:
     """Give a supplied text as a plain `str`, refusing one that is blank, malformed or too long."""
+    if (  # the common case, in one look
+        type(value) is str
+        and len(value) <= max_bytes
+        and value.isascii()
+        and value.isprintable()
+        and value.strip()
+    ):
+        return value
     fault = text_fault(value, max_bytes)
     if fault:
         raise InvalidRequest(f"`{argument}` {fault}", argument=argument)

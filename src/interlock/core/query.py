@@ -34,7 +34,7 @@ class HistoryQuery(NamedTuple):
     before: datetime | None = None
 
     def matches(self, entry: Entry) -> bool:
-        """Say whether `entry` is asked for: the plain meaning that a store's statement must equal."""
+        """Say whether `entry` is asked for: what a store's statement means, said plainly."""
         texts = all(getattr(self, key) in (None, getattr(entry, key)) for key in TEXT_KEYS)
         return (
             texts

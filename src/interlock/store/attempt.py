@@ -144,28 +144,43 @@ def prepare_birth(
     return BirthAttempt(declared.machine, declared.text, genesis, payload, key, digest)
 
 
-def prepare_fire(fire: Fire, *, new_id: str, limits: Limits) -> FireAttempt:
-    """Check what comes before everything else about a fire: identity, action, key, version.
+def prepare_fire(
+    new_id: str,
+    limits: Limits,
+    id: object,
+    action: object,
+    actor_ref: str | None = None,
+    guard_satisfied: bool | None = None,
+    fired_at: datetime | str | None = None,
+    expected_version: int | None = None,
+    idempotency_key: str | None = None,
+    *why: str | None,
+) -> FireAttempt:
+    """Check what comes before everything else about a fire: identity, action, version, key.
 
-    The rest of its arguments is checked by the decision, in the order of the refusals.
+    The rest of its arguments, in the order of `Fire`, is checked by the decision, in the order of
+    the refusals.
 
     Raises:
         InvalidRequest: one of the four is malformed.
     """
-    instance_id, action, actor_ref, asserted, fired_at, expected, key, *why = fire
-    instance_id = check_text("id", instance_id, limits.reference_bytes)
+    id = check_text("id", id, limits.reference_bytes)
     action = check_text("action", action, limits.reference_bytes)
-    if expected is not None and (type(expected) is not int or expected < 1):
-        raise InvalidRequest(
-            "`expected_version` is a whole number from 1", argument="expected_version"
-        )
-    request = Request(action, actor_ref, asserted, fired_at, expected, *why)
-    digest = None
-    if key is not None:
-        key = check_text("idempotency_key", key, limits.reference_bytes)
-        asked = [action, actor_ref, asserted is True, _asked_time(fired_at), expected, *why]
+    if expected_version is not None and not is_version(expected_version):
+        what = "is a whole number from 1"
+        raise InvalidRequest(f"`expected_version` {what}", argument="expected_version")
+    request = Request(action, actor_ref, guard_satisfied, fired_at, expected_version, *why)
+    if idempotency_key is not None:
+        key = check_text("idempotency_key", idempotency_key, limits.reference_bytes)
+        asserted, moment = guard_satisfied is True, _asked_time(fired_at)
+        asked = [action, actor_ref, asserted, moment, expected_version, *why]
         digest = hashlib.sha256(canonical(asked)).digest()
-    return FireAttempt(instance_id, request, new_id, key, digest)
+        return FireAttempt(id, request, new_id, key, digest)
+    return FireAttempt(id, request, new_id, None, None)
+
+
+def is_version(value: object) -> bool:
+    return type(value) is int and value >= 1
 
 
 def _asked_time(value: object) -> int | str | None:

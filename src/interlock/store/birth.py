@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from interlock.core.identity import root_of
 from interlock.core.rejection import Rejected
 from interlock.store.attempt import BirthAttempt
-from interlock.store.context import Answer, Context, Outcome
+from interlock.store.context import Answer, Context, Outcome, Written
 from interlock.store.plan import Plan, Row, Statement
 
 
-def bear(context: Context, attempts: Sequence[BirthAttempt | Rejected]) -> Plan[list[Outcome]]:
+def bear(context: Context, attempts: Sequence[BirthAttempt | Rejected]) -> Plan[Written]:
     """Write births; an attempt that was refused before it could be made is its own outcome."""
     tenant = context.tenant
     births = [attempt for attempt in attempts if not isinstance(attempt, Rejected)]
@@ -52,4 +52,4 @@ def bear(context: Context, attempts: Sequence[BirthAttempt | Rejected]) -> Plan[
     ):
         if rows:
             yield Statement(name, rows)
-    return outcomes
+    return Written(outcomes, {})

@@ -1,15 +1,28 @@
 """What the writing plans need beside their calls, and what they answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
 from interlock.core.rejection import IdempotencyConflict, Rejected
 from interlock.core.text import Limits, clipped
 from interlock.store.machines import Machines
+from interlock.store.standings import Standing
 
 #: The answer to one call: a new state, the id of a new instance, or why not.
 Outcome: TypeAlias = str | Rejected
+
+
+class Written(NamedTuple):
+    """What a writing plan gives.
+
+    Attributes:
+        outcomes: one for each call, at its place; None for a fire that was not tried.
+        standings: where instances stand once the plan is committed.
+    """
+
+    outcomes: Sequence[Outcome | None]
+    standings: Mapping[str, Standing]
 
 
 class Context(NamedTuple):

@@ -1,146 +1,154 @@
-"""The plans of fires, over lists: one call is a list of one.
+"""The plan of fires, over a list: one call is a list of one.
 
-Fires that happen to be written together share a transaction and nothing else: each has its own
-outcome, and one that is refused does not touch the others. What is decided is decided on rows read
-in the same transaction, each fire on the result of those before it, and each entry is one row.
+Fires that are written together share a transaction and, unless they are to stand or fall together,
+nothing else: each has its own outcome. Each is decided on the result of those before it, and each
+entry is one row. The plan decides on the standings that it is given and reads the others.
 """
 
-from collections.abc import Sequence
-from datetime import datetime
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
-from interlock.core.entry import Entry
 from interlock.core.identity import root_of
 from interlock.core.instant import from_microseconds, to_microseconds
-from interlock.core.machine import Machine, Snapshot, decide
+from interlock.core.machine import Snapshot, decide
 from interlock.core.payload import encode_payload
 from interlock.core.record import HistoryRow, entry_digest, payload_digest
 from interlock.core.rejection import IdempotencyConflict, Rejected
 from interlock.store.attempt import FireAttempt
-from interlock.store.context import Answer, Context, Outcome
+from interlock.store.context import Answer, Context, Outcome, Written
 from interlock.store.plan import Plan, Row, Statement
 from interlock.store.read import not_known
+from interlock.store.standings import Standing
 
 
-def fire_each(context: Context, fires: Sequence[FireAttempt]) -> Plan[list[Outcome]]:
-    """Decide and write each fire for itself."""
-    sheet = yield from _open_sheet(context, fires)
-    outcomes = [sheet.repeat(fire) or sheet.fire(fire) for fire in fires]
-    yield from sheet.append()
-    return outcomes
-
-
-def fire_runs(
-    context: Context, attempts: Sequence[FireAttempt | Rejected], *, halting: bool
-) -> Plan[list[Outcome | None]]:
-    """Like `fire_each`, with attempts that were refused before they could be made.
+def fire(
+    context: Context,
+    attempts: Sequence[FireAttempt | Rejected],
+    known: Mapping[str, Standing],
+    *,
+    whole: bool = False,
+    halting: bool = False,
+) -> Plan[Written]:
+    """Decide fires and write their entries.
 
     Args:
-        halting: a refusal stops the later fires on the same instance; they come back as None.
+        attempts: one that was refused before it could be made is its own outcome.
+        known: standings that may be out of date. An entry decided on one is refused by the schema
+            if it is; a refusal decided on one is decided again on what stands written.
+        whole: the first refusal, with its index, is raised. Idempotency keys answer for the whole:
+            all of them known gives the first answers, some is a conflict.
+        halting: a refusal stops the later fires on the same instance, whose outcome is None.
     """
-    fires = [attempt for attempt in attempts if not isinstance(attempt, Rejected)]
-    sheet = yield from _open_sheet(context, fires)
-    outcomes: list[Outcome | None] = []
-    halted: set[str | None] = set()
-    for attempt in attempts:
-        if attempt.instance_id in halted:
-            outcomes.append(None)
-            continue
-        if isinstance(attempt, Rejected):
-            outcome: Outcome = attempt
-        else:
-            outcome = sheet.repeat(attempt) or sheet.fire(attempt)
-        if halting and isinstance(outcome, Rejected):
-            halted.add(attempt.instance_id)
-        outcomes.append(outcome)
-    yield from sheet.append()
-    return outcomes
-
-
-def fire_all(context: Context, fires: Sequence[FireAttempt]) -> Plan[list[str]]:
-    """Write all of the fires or, raising the first refusal with its index, none.
-
-    Idempotency keys answer for the whole: all known gives the first answers, some is a conflict.
-    """
-    sheet = yield from _open_sheet(context, fires)
-    repeated = bool(sheet.answers)
-    states: list[str] = []
-    for index, fire in enumerate(fires):
-        outcome = sheet.repeat(fire)
-        if outcome is None:
-            outcome = _left_out(fire) if repeated else sheet.fire(fire)
-        if isinstance(outcome, Rejected):
-            outcome.index = index
-            raise outcome
-        states.append(outcome)
-    yield from sheet.append()
-    return states
-
-
-def _left_out(fire: FireAttempt) -> Rejected:
-    return IdempotencyConflict(
-        f"others of these fires were done before, but this one on `{fire.instance_id}` was not",
-        idempotency_key=fire.idempotency_key,
-        instance_id=fire.instance_id,
-    )
-
-
-class _Standing(NamedTuple):
-    """Where an instance stands in the middle of a plan, and the digest its next entry follows."""
-
-    machine: Machine
-    snapshot: Snapshot
-    head: bytes
-
-
-def _open_sheet(context: Context, fires: Sequence[FireAttempt]) -> Plan["_Sheet"]:
-    """Read what the fires are decided on: where their instances stand, and answers given before."""
-    tenant = context.tenant
-    ids = {fire.instance_id: root_of(fire.instance_id) for fire in fires}
-    rows = yield Statement("read_snapshot", [(tenant, root, id) for id, root in ids.items()])
-    machines = yield from context.machines.fetch({row[1] for row in rows})
-    sheet = _Sheet(context)
-    for id, digest, state, version, head, begun in rows:
-        snapshot = Snapshot(id, state, version, from_microseconds(begun))
-        sheet.standings[id] = _Standing(machines[digest], snapshot, head)
-    keys = [
-        (tenant, ids[fire.instance_id], fire.instance_id, fire.idempotency_key)
-        for fire in fires
-        if fire.idempotency_key is not None
-    ]
-    if keys:
-        for id, key, request, state in (yield Statement("read_keyed_entry", keys)):
-            sheet.answers[id, key] = Answer(state, request)
-    return sheet
+    sheet = _Sheet(context, known)
+    yield from sheet.open(attempts)
+    outcomes = sheet.answer(attempts, whole=whole, halting=halting)
+    if known and sheet.refused:
+        sheet = _Sheet(context, {})
+        yield from sheet.open(attempts)
+        outcomes = sheet.answer(attempts, whole=whole, halting=halting)
+    if whole and outcomes and isinstance(outcomes[-1], Rejected):
+        raise outcomes[-1]
+    if sheet.payloads:
+        yield Statement("append_payload", sheet.payloads)
+    if sheet.entries:
+        yield Statement("append_entry", sheet.entries)
+    return Written(outcomes, sheet.moved)
 
 
 class _Sheet:
     """The working sheet of one plan.
 
-    It holds where instances stand now, the answers that idempotency keys have, and the rows owed to
-    the record.
+    Attributes:
+        read: where instances stood before the plan, as read.
+        moved: where those stand that it moves.
+        answers: what idempotency keys have been answered.
+        refused: whether a fire was refused.
+        entries, payloads: the rows owed to the record.
     """
 
-    def __init__(self, context: Context) -> None:
+    __slots__ = (
+        "answers",
+        "context",
+        "entries",
+        "known",
+        "moved",
+        "now",
+        "payloads",
+        "read",
+        "refused",
+    )
+
+    def __init__(self, context: Context, known: Mapping[str, Standing]) -> None:
         self.context = context
-        self.now: datetime = context.clock()
-        self.standings: dict[str, _Standing] = {}
+        self.known = known
+        self.now = context.clock()
+        self.read: dict[str, Standing] = {}
+        self.moved: dict[str, Standing] = {}
         self.answers: dict[tuple[str, str], Answer] = {}
+        self.refused = False
         self.entries: list[Row] = []
         self.payloads: list[Row] = []
 
-    def repeat(self, fire: FireAttempt) -> Outcome | None:
-        """Give the answer that the fire's key already had, if any."""
+    def open(self, attempts: Sequence[FireAttempt | Rejected]) -> Plan[None]:
+        """Read what is not known of the instances, and the answers that keys have had."""
+        tenant, known = self.context.tenant, self.known
+        missing: set[str] = set()
+        keys: list[Row] = []
+        for attempt in attempts:
+            if isinstance(attempt, Rejected):
+                continue
+            id, key = attempt.instance_id, attempt.idempotency_key
+            if id not in known:
+                missing.add(id)
+            if key is not None:
+                keys.append((tenant, root_of(id), id, key))
+        if missing:
+            rows = yield Statement("read_snapshot", [(tenant, root_of(id), id) for id in missing])
+            machines = yield from self.context.machines.fetch({row[1] for row in rows})
+            for id, digest, state, version, head, begun in rows:
+                snapshot = Snapshot(id, state, version, from_microseconds(begun))
+                self.read[id] = Standing(machines[digest], snapshot, head)
+        if keys:
+            for id, key, request, state in (yield Statement("read_keyed_entry", keys)):
+                self.answers[id, key] = Answer(state, request)
+
+    def answer(
+        self, attempts: Sequence[FireAttempt | Rejected], *, whole: bool, halting: bool
+    ) -> list[Outcome | None]:
+        """Answer the attempts in order; with `whole`, up to the first refusal."""
+        half_done = whole and bool(self.answers)
+        outcomes: list[Outcome | None] = []
+        halted: set[str | None] = set()
+        for index, attempt in enumerate(attempts):
+            if halted and attempt.instance_id in halted:
+                outcomes.append(None)
+                continue
+            if isinstance(attempt, Rejected):
+                outcome: Outcome = attempt
+            else:
+                outcome = self._repeat(attempt) or (
+                    _left_out(attempt) if half_done else self._fire(attempt)
+                )
+            outcomes.append(outcome)
+            if isinstance(outcome, Rejected):
+                if whole:
+                    outcome.index = index
+                    break
+                if halting:
+                    halted.add(attempt.instance_id)
+        return outcomes
+
+    def _repeat(self, fire: FireAttempt) -> Outcome | None:
+        """Give the answer that the fire's key has had, if any."""
         key = fire.idempotency_key
         if key is None:
             return None
         answer = self.answers.get((fire.instance_id, key))
         return answer and answer.repeat(fire.request_digest, key, fire.instance_id)
 
-    def fire(self, fire: FireAttempt) -> Outcome:
+    def _fire(self, fire: FireAttempt) -> Outcome:
         """Decide one fire, and owe its rows."""
         id, request, new_id, key, request_digest = fire
-        standing = self.standings.get(id)
+        standing = self.moved.get(id) or self.known.get(id) or self.read.get(id)
         if standing is None:
             return not_known(id)
         machine, snapshot, head = standing
@@ -150,59 +158,46 @@ class _Sheet:
                 machine, snapshot, request, now=self.now, new_id=new_id, limits=limits
             )
         except Rejected as refusal:
+            self.refused = True
             return refusal
         root = root_of(id)
-        row = self._row(root, entry, key, request_digest)
-        digest = entry_digest(head, id, row)
-        self.entries.append((self.context.tenant, root, id, *row[:-1], digest))
-        self.standings[id] = _Standing(machine, after, digest)
-        if key is not None and request_digest is not None:
-            self.answers[id, key] = Answer(after.state, request_digest)
-        return after.state
-
-    def _row(
-        self, root: str, entry: Entry, key: str | None, request_digest: bytes | None
-    ) -> HistoryRow:
-        (
-            entry_id,
-            number,
-            origin,
-            target,
-            action,
-            actor,
-            at,
-            asserted,
-            reason,
-            correlation,
-            causation,
-            worker,
-        ) = entry
         reason_id = reason_digest = None
-        if reason is not None:
-            salt, content = self.context.salt(), encode_payload(reason)
-            reason_id, reason_digest = entry_id, payload_digest(salt, content)
-            self.payloads.append((self.context.tenant, root, reason_id, salt, content))
-        return HistoryRow(
-            number,
-            entry_id,
-            origin,
-            action,
-            target,
-            actor,
-            to_microseconds(at),
-            1 if asserted else None,
+        if entry.reason is not None:
+            reason_id, reason_digest = self._owe_payload(root, entry.transition_id, entry.reason)
+        row = HistoryRow(
+            entry.sequence_number,
+            new_id,
+            entry.from_state,
+            entry.action,
+            entry.to_state,
+            entry.actor_ref,
+            to_microseconds(entry.fired_at),
+            1 if entry.guard_satisfied else None,
             reason_id,
             reason_digest,
-            correlation,
-            causation,
-            worker,
+            entry.correlation_id,
+            entry.causation_id,
+            entry.worker_id,
             key,
             request_digest,
             b"",
         )
+        digest = entry_digest(head, id, row)
+        self.entries.append((self.context.tenant, root, id, *row[:-1], digest))
+        self.moved[id] = Standing(machine, after, digest)
+        if key is not None and request_digest is not None:
+            self.answers[id, key] = Answer(after.state, request_digest)
+        return after.state
 
-    def append(self) -> Plan[None]:
-        if self.payloads:
-            yield Statement("append_payload", self.payloads)
-        if self.entries:
-            yield Statement("append_entry", self.entries)
+    def _owe_payload(self, root: str, id: str, value: object) -> tuple[str, bytes]:
+        salt, content = self.context.salt(), encode_payload(value)
+        self.payloads.append((self.context.tenant, root, id, salt, content))
+        return id, payload_digest(salt, content)
+
+
+def _left_out(fire: FireAttempt) -> Rejected:
+    return IdempotencyConflict(
+        f"others of these fires were done before, but this one on `{fire.instance_id}` was not",
+        idempotency_key=fire.idempotency_key,
+        instance_id=fire.instance_id,
+    )

@@ -127,15 +127,12 @@ def list_instances(
     after: str,
 ) -> Plan[list[Instance]]:
     """Read a page of instances by id, those after the id `after` (all ids come after "")."""
-    filters: tuple[str | None, ...]
+    filters = [state]
+    name = "list_instances"
     if subject_ref is not None:
-        name, filters = "list_instances_by_subject", (subject_ref, state, definition)
-    elif state is not None:
-        name, filters = "list_instances_by_state", (state, definition)
+        name, filters = "list_instances_by_subject", [state, definition, subject_ref]
     elif definition is not None:
-        name, filters = "list_instances_by_declaration", (definition,)
-    else:
-        name, filters = "list_instances", ()
+        name, filters = "list_instances_by_declaration", [state, definition]
     rows = yield Statement(name, [(tenant, root_of(after), after, limit, *filters)])
     return [_instance(row) for row in rows]
 

@@ -5,12 +5,14 @@ Every verb checks its arguments, drives a plan, and gives a value or raises a re
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from json import loads
 from pathlib import Path
+from random import Random
 from types import TracebackType
-from typing import Any, Self, TextIO, TypeVar
+from typing import Any, Self, TextIO
 
 from interlock.core.entry import Entry
 from interlock.core.identity import uuid7
@@ -20,14 +22,11 @@ from interlock.core.query import parse_query
 from interlock.core.rejection import (
     InvalidQuery,
     InvalidRequest,
-    OutcomeUnknown,
     Rejected,
-    StorageFailure,
 )
 from interlock.core.text import LIMITS, Limits
 from interlock.store import read
 from interlock.store.attempt import (
-    Attempt,
     Birth,
     BirthAttempt,
     Declared,
@@ -39,18 +38,14 @@ from interlock.store.attempt import (
 )
 from interlock.store.birth import bear
 from interlock.store.context import Context, Outcome
-from interlock.store.fire import fire_all, fire_runs
-from interlock.store.group import Group
+from interlock.store.fire import fire
 from interlock.store.machines import Machines
-from interlock.store.plan import Plan
 from interlock.store.read import Instance
 from interlock.store.report import open_report, read_heads
-from interlock.store.sqlite.database import CommitUncertain, Database
+from interlock.store.sqlite.database import Database
 from interlock.store.url import parse_url
 from interlock.store.verify import Finding, Report, verify
-from interlock.store.write import write
-
-T = TypeVar("T")
+from interlock.store.writer import Writer
 
 
 def utc_now() -> datetime:
@@ -90,8 +85,9 @@ class Store:
         self._limits = limits
         self._clock = clock
         self._tenant = ""
+        self._random = Random(os.urandom(16))  # noqa: S311 - identities are unique, not secret
         self._context = Context(self._tenant, limits, Machines(self._tenant), clock, _salt)
-        self._group = Group[Attempt, Outcome](self._commit, self._recover)
+        self._writer = Writer(database, self._context)
 
     def __enter__(self) -> Self:
         return self
@@ -133,7 +129,7 @@ class Store:
         """
         declared = prepare_declaration(declaration, self._limits)
         birth = Birth(actor_ref, subject_ref, instance_metadata, instantiated_at, idempotency_key)
-        return _answer(self._group.submit(self._prepare_birth(declared, birth)))
+        return _answer(self._writer.submit(self._prepare_birth(declared, birth)))
 
     def fire(
         self,
@@ -164,7 +160,9 @@ class Store:
             InvalidTransition, GuardNotSatisfied, InvalidRequest, StorageFailure, OutcomeUnknown:
                 in this order; nothing was written (with the last: perhaps).
         """
-        fire = Fire(
+        attempt = prepare_fire(
+            self._new_id(),
+            self._limits,
             id,
             action,
             actor_ref,
@@ -177,7 +175,7 @@ class Store:
             causation_id,
             worker_id,
         )
-        return _answer(self._group.submit(self._prepare_fire(fire)))
+        return _answer(self._writer.submit(attempt))
 
     def current(self, id: str) -> str:
         """Give the current state of an instance.
@@ -191,8 +189,8 @@ class Store:
         """Give the entries of an instance by sequence number, those that `query` asks for.
 
         Args:
-            query: `transition_id, from_state, to_state, action, actor_ref`, and the inclusive ranges
-                `sequence_number: {start, end}` and `fired_at: {after, before}`.
+            query: `transition_id, from_state, to_state, action, actor_ref`, and the inclusive
+                ranges `sequence_number: {start, end}` and `fired_at: {after, before}`.
 
         Raises:
             InvalidRequest, NotKnown, InvalidQuery: in this order.
@@ -223,14 +221,9 @@ class Store:
         Raises:
             Rejected: the first refusal, with its place in the list as `index`; nothing was written.
         """
-        attempts = []
-        for index, fire in enumerate(fires):
-            try:
-                attempts.append(self._prepare_fire(fire))
-            except Rejected as refusal:
-                refusal.index = index
-                raise
-        return self._write(fire_all(self._context, attempts), attempts)
+        attempts = self._try_fires(fires)
+        plan = partial(fire, self._context, attempts, whole=True)
+        return [state for state in self._writer.write(plan, attempts) if isinstance(state, str)]
 
     def fire_each(
         self, fires: Iterable[Fire], *, halting: bool = False
@@ -243,9 +236,9 @@ class Store:
         Raises:
             StorageFailure, OutcomeUnknown: of the whole list.
         """
-        attempts = [self._try_fire(fire) for fire in fires]
-        plan = fire_runs(self._context, attempts, halting=halting)
-        return self._write(plan, attempts)
+        attempts = self._try_fires(fires)
+        plan = partial(fire, self._context, attempts, halting=halting)
+        return [*self._writer.write(plan, attempts)]
 
     def instantiate_each(
         self, declaration: Mapping[str, Any], births: Iterable[Birth]
@@ -257,7 +250,8 @@ class Store:
         """
         declared = prepare_declaration(declaration, self._limits)
         attempts = [self._try_birth(declared, birth) for birth in births]
-        return self._write(bear(self._context, attempts), attempts)
+        outcomes = self._writer.write(lambda _: bear(self._context, attempts), attempts)
+        return [outcome for outcome in outcomes if outcome is not None]
 
     def instances(
         self,
@@ -355,10 +349,7 @@ class Store:
         return check_text("id", id, self._limits.reference_bytes)
 
     def _new_id(self) -> str:
-        return uuid7(to_microseconds(self._clock()), os.urandom(8))
-
-    def _prepare_fire(self, fire: Fire) -> FireAttempt:
-        return prepare_fire(fire, new_id=self._new_id(), limits=self._limits)
+        return uuid7(to_microseconds(self._clock()), self._random.getrandbits(62))
 
     def _prepare_birth(self, declared: Declared, birth: Birth) -> BirthAttempt:
         now, new_id = self._clock(), self._new_id()
@@ -366,52 +357,23 @@ class Store:
             declared, birth, now=now, new_id=new_id, salt=_salt(), limits=self._limits
         )
 
-    def _try_fire(self, fire: Fire) -> FireAttempt | Rejected:
-        try:
-            return self._prepare_fire(fire)
-        except InvalidRequest as refusal:
-            refusal.instance_id = fire.id
-            return refusal
+    def _try_fires(self, fires: Iterable[Fire]) -> list[FireAttempt | Rejected]:
+        attempts: list[FireAttempt | Rejected] = []
+        now, limits, random = to_microseconds(self._clock()), self._limits, self._random
+        for asked in fires:
+            new_id = uuid7(now, random.getrandbits(62))
+            try:
+                attempts.append(prepare_fire(new_id, limits, *asked))
+            except InvalidRequest as refusal:
+                refusal.instance_id = asked.id
+                attempts.append(refusal)
+        return attempts
 
     def _try_birth(self, declared: Declared, birth: Birth) -> BirthAttempt | Rejected:
         try:
             return self._prepare_birth(declared, birth)
         except InvalidRequest as refusal:
             return refusal
-
-    def _commit(self, attempts: Sequence[Attempt]) -> list[Outcome]:
-        """Write attempts that wait together. A failure of the batch is not the failure of each."""
-        try:
-            return self._write(write(self._context, attempts), attempts)
-        except StorageFailure as failure:
-            if len(attempts) == 1 or failure.kind == "busy":
-                return [failure for _ in attempts]
-            return [self._recover(attempt, failure) for attempt in attempts]
-        except OutcomeUnknown as unknown:
-            return [_outcome_unknown(attempt, unknown) for attempt in attempts]
-
-    def _recover(self, attempt: Attempt, error: BaseException) -> Outcome:
-        """Answer for an attempt whose commit was broken off for a cause that may not be its own."""
-        try:
-            found = self._database.read(read.find_attempts(self._tenant, [attempt]))
-        except StorageFailure:
-            return _outcome_unknown(attempt, error)
-        return found[0] if found else self._commit([attempt])[0]
-
-    def _write(self, plan: Plan[T], attempts: Sequence[Attempt | Rejected]) -> T:
-        """Drive a writing plan; after a commit that failed, learn from the records what is true."""
-        try:
-            return self._database.write(plan)
-        except CommitUncertain as uncertain:
-            tried = [attempt for attempt in attempts if not isinstance(attempt, Rejected)]
-            try:
-                if self._database.read(read.find_attempts(self._tenant, tried)):
-                    answer: T = uncertain.answer
-                    return answer
-                self._database.settle()
-            except (StorageFailure, CommitUncertain):
-                raise _outcome_unknown(tried[0], uncertain) from uncertain
-            raise StorageFailure(f"the commit failed ({uncertain})", retryable=True) from uncertain
 
 
 def _ignore(told: object) -> None:
@@ -426,14 +388,3 @@ def _answer(outcome: Outcome) -> str:
     if isinstance(outcome, Rejected):
         raise outcome
     return outcome
-
-
-def _outcome_unknown(attempt: Attempt, error: BaseException) -> OutcomeUnknown:
-    birth = isinstance(attempt, BirthAttempt)
-    own_id = attempt.genesis.id if isinstance(attempt, BirthAttempt) else attempt.transition_id
-    what = "the birth of" if birth else "the transition"
-    return OutcomeUnknown(
-        f"the store failed while it committed, and whether {what} {own_id} happened is not known",
-        transition_id=own_id,
-        cause=str(error),
-    )

@@ -181,8 +181,11 @@ class _Walk:
             return
         yield from trail.close(*self.standing)
         if expected and expected.number > trail.number:
-            what = f"the history ends at entry {trail.number}, the earlier report saw {expected.number}"
-            yield Fault(5, None, f"{what}: its tail is cut ({_heads(expected, trail.digest)})")
+            what = (
+                f"the history ends at entry {trail.number}; its tail, which the earlier report saw "
+            )
+            heads = _heads(expected, trail.digest)
+            yield Fault(5, None, f"{what}up to {expected.number}, is cut: {heads}")
         elif expected and not expected.number and expected.digest != self.genesis.genesis_digest:
             what = _heads(expected, self.genesis.genesis_digest)
             yield Fault(1, None, f"the genesis is not that of the earlier report: {what}")

@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
+from weakref import WeakSet
 
 from interlock.core.record import payload_digest
 from interlock.core.rejection import StorageFailure
@@ -31,7 +32,7 @@ from interlock.store.statements import load_statements
 T = TypeVar("T")
 
 OLDEST_SQLITE = (3, 38, 0)  # STRICT tables, and JSON functions in every build
-UNFOLDED_MAX = 2000  # rows changed before the log is folded back: 8 to 40 MB of it
+UNFOLDED_MAX = 4000  # rows changed before the log is folded back: 4 to 24 MB of it
 CACHE_KIB = 16 * 1024  # of pages, for each connection
 READERS_KEPT = 8
 
@@ -87,8 +88,8 @@ class Database:
         self._readers: deque[sqlite3.Connection] = deque()
         self._folder: sqlite3.Connection | None = None
         self._unfolded = 0
-        self._process = os.getpid()
-        self._closed = False
+        self._unusable = ""
+        _databases.add(self)
         if sqlite3.sqlite_version_info < OLDEST_SQLITE:
             oldest = ".".join(map(str, OLDEST_SQLITE))
             raise StorageFailure(f"SQLite {sqlite3.sqlite_version} is too old; {oldest} is needed")
@@ -148,25 +149,26 @@ class Database:
     def close(self) -> None:
         """Close every connection; what was committed stays. Closing twice is fine."""
         with self._lock:
-            if self._closed:
+            if self._unusable:
                 return
-            self._closed = True
-            if self._process != os.getpid():
-                return  # closing here would drop the locks of the process that opened the file
+            self._unusable = "is closed"
             while self._readers:
                 self._readers.pop().close()
             if self._folder:
                 self._folder.close()
             self._writer.close()
 
+    def abandon(self) -> None:
+        """Give up the database in the child of a fork.
+
+        Its connections are not closed: that would drop the locks of the process that opened them.
+        """
+        self._unusable = "was opened before a fork; open it again in this process"
+        _abandoned.append((self._writer, self._folder, self._readers))
+
     def _check_usable(self) -> None:
-        if self._closed:
-            raise StorageFailure(f"{self.where} is closed", kind="closed")
-        if self._process != os.getpid():
-            raise StorageFailure(
-                f"{self.where} was opened before a fork; open it again in this process",
-                kind="closed",
-            )
+        if self._unusable:
+            raise StorageFailure(f"{self.where} {self._unusable}", kind="closed")
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -263,7 +265,7 @@ class Database:
         try:
             yield connection
         finally:
-            if self._closed or len(self._readers) >= READERS_KEPT:
+            if self._unusable or len(self._readers) >= READERS_KEPT:
                 connection.close()
             else:
                 self._readers.append(connection)
@@ -306,6 +308,18 @@ class Database:
                 self._folder.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
             finally:
                 _roll_back(self._writer)
+
+
+_databases: WeakSet[Database] = WeakSet()
+_abandoned: list[object] = []
+
+
+def _abandon_all() -> None:
+    for database in _databases:
+        database.abandon()
+
+
+os.register_at_fork(after_in_child=_abandon_all)
 
 
 def _drive(connection: sqlite3.Connection, plan: Plan[T]) -> T:

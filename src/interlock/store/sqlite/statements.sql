@@ -107,41 +107,35 @@ WHERE h.tenant = :tenant AND h.root = :root AND h.instance_id = :instance_id
 ORDER BY h.sequence_number;
 
 -- name: list_instances
--- parameters: tenant root id limit
--- A page after (root, id). The lists below take an index each; their further filters may be NULL.
+-- parameters: tenant root id limit state
+-- A page after (root, id). Filters may be NULL; the lists below begin with one that has an index.
 SELECT
     id, current_state, next_sequence_number, declaration_digest, instantiated_at,
     actor_ref, subject_ref, metadata_id, metadata
 FROM instance_records
 WHERE tenant = :tenant AND (root, id) > (:root, :id)
+    AND (:state IS NULL OR current_state = :state)
 ORDER BY root, id LIMIT :limit;
 
--- name: list_instances_by_state
+-- name: list_instances_by_declaration
 -- parameters: tenant root id limit state declaration_digest
 SELECT
     id, current_state, next_sequence_number, declaration_digest, instantiated_at,
     actor_ref, subject_ref, metadata_id, metadata
 FROM instance_records
-WHERE tenant = :tenant AND current_state = :state AND (root, id) > (:root, :id)
-    AND (:declaration_digest IS NULL OR declaration_digest = :declaration_digest)
-ORDER BY root, id LIMIT :limit;
-
--- name: list_instances_by_declaration
--- parameters: tenant root id limit declaration_digest
-SELECT
-    id, current_state, next_sequence_number, declaration_digest, instantiated_at,
-    actor_ref, subject_ref, metadata_id, metadata
-FROM instance_records
-WHERE tenant = :tenant AND declaration_digest = :declaration_digest AND (root, id) > (:root, :id)
+WHERE tenant = :tenant AND declaration_digest = :declaration_digest
+    AND (root, id) > (:root, :id)
+    AND (:state IS NULL OR current_state = :state)
 ORDER BY root, id LIMIT :limit;
 
 -- name: list_instances_by_subject
--- parameters: tenant root id limit subject_ref state declaration_digest
+-- parameters: tenant root id limit state declaration_digest subject_ref
 SELECT
     id, current_state, next_sequence_number, declaration_digest, instantiated_at,
     actor_ref, subject_ref, metadata_id, metadata
 FROM instance_records
-WHERE tenant = :tenant AND subject_ref = :subject_ref AND (root, id) > (:root, :id)
+WHERE tenant = :tenant AND subject_ref = :subject_ref
+    AND (root, id) > (:root, :id)
     AND (:state IS NULL OR current_state = :state)
     AND (:declaration_digest IS NULL OR declaration_digest = :declaration_digest)
 ORDER BY root, id LIMIT :limit;

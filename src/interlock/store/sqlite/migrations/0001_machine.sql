@@ -53,7 +53,7 @@ CREATE TABLE instances (
     FOREIGN KEY (tenant, declaration_digest) REFERENCES declarations (tenant, digest)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX instances_by_state ON instances (tenant, current_state, root, id);
+-- No index on current_state: each fire would pay for it. Lists by state filter a page's walk.
 CREATE INDEX instances_by_declaration ON instances (tenant, declaration_digest, root, id);
 CREATE INDEX instances_by_subject ON instances (tenant, subject_ref, root, id)
     WHERE subject_ref IS NOT NULL;
@@ -193,19 +193,19 @@ BEGIN
     WHERE NEW.root IS NOT substr(NEW.id, 1, instr(NEW.id || '.', '.') - 1);
 END;
 
+CREATE TRIGGER instances_update BEFORE UPDATE OF
+    tenant, root, id, declaration_digest, instantiated_at, actor_ref, subject_ref, metadata_id,
+    metadata_digest, genesis_digest
+ON instances
+BEGIN
+    SELECT RAISE(ABORT, 'interlock: how an instance began never changes');
+END;
+
 -- Only the entry that is already in history moves an instance, by one.
-CREATE TRIGGER instances_update BEFORE UPDATE ON instances
-WHEN NEW.tenant IS NOT OLD.tenant
-    OR NEW.root IS NOT OLD.root
-    OR NEW.id IS NOT OLD.id
-    OR NEW.declaration_digest IS NOT OLD.declaration_digest
-    OR NEW.instantiated_at IS NOT OLD.instantiated_at
-    OR NEW.actor_ref IS NOT OLD.actor_ref
-    OR NEW.subject_ref IS NOT OLD.subject_ref
-    OR NEW.metadata_id IS NOT OLD.metadata_id
-    OR NEW.metadata_digest IS NOT OLD.metadata_digest
-    OR NEW.genesis_digest IS NOT OLD.genesis_digest
-    OR NEW.next_sequence_number IS NOT OLD.next_sequence_number + 1
+CREATE TRIGGER instances_move BEFORE UPDATE OF
+    current_state, next_sequence_number, head_digest
+ON instances
+WHEN NEW.next_sequence_number IS NOT OLD.next_sequence_number + 1
     OR NOT EXISTS (
         SELECT 1 FROM history
         WHERE tenant = OLD.tenant AND root = OLD.root AND instance_id = OLD.id
@@ -225,33 +225,46 @@ END;
 
 -- history
 
+-- The condition is what every fire pays; the body only says which part of it failed.
 CREATE TRIGGER history_insert BEFORE INSERT ON history
-BEGIN
-    SELECT CASE
-        WHEN instance.id IS NULL
-            THEN RAISE(ABORT, 'interlock: an entry belongs to an instance')
-        WHEN NEW.sequence_number IS NOT instance.next_sequence_number
-            THEN RAISE(ABORT, 'interlock: an entry takes the next sequence number')
-        WHEN NEW.from_state IS NOT instance.current_state
-            THEN RAISE(ABORT, 'interlock: an entry starts from the current state')
-        WHEN NEW.to_state IS NOT declared.to_state
-            THEN RAISE(ABORT, 'interlock: an entry is a declared transition')
-        WHEN NEW.guard_satisfied IS NOT CASE WHEN declared.guard IS NULL THEN NULL ELSE 1 END
-            THEN RAISE(ABORT, 'interlock: a guard is asserted where one is declared, nowhere else')
-        WHEN NEW.idempotency_key IS NOT NULL AND EXISTS (
+WHEN NOT EXISTS (
+        SELECT 1
+        FROM instances AS i
+        JOIN declared_transitions AS d
+            ON d.tenant = i.tenant AND d.digest = i.declaration_digest
+                AND d.from_state = i.current_state AND d.action = NEW.action
+        WHERE i.tenant = NEW.tenant AND i.root = NEW.root AND i.id = NEW.instance_id
+            AND i.next_sequence_number = NEW.sequence_number
+            AND i.current_state = NEW.from_state
+            AND d.to_state = NEW.to_state
+            AND NEW.guard_satisfied IS CASE WHEN d.guard IS NULL THEN NULL ELSE 1 END
+    )
+    OR NEW.idempotency_key IS NOT NULL
+        AND EXISTS (
             SELECT 1 FROM history
             WHERE tenant = NEW.tenant AND root = NEW.root AND instance_id = NEW.instance_id
                 AND idempotency_key = NEW.idempotency_key
         )
-            THEN RAISE(ABORT, 'interlock: an idempotency key is never used again')
+BEGIN
+    SELECT CASE
+        WHEN i.id IS NULL
+            THEN RAISE(ABORT, 'interlock: an entry belongs to an instance')
+        WHEN NEW.sequence_number IS NOT i.next_sequence_number
+            THEN RAISE(ABORT, 'interlock: an entry takes the next sequence number')
+        WHEN NEW.from_state IS NOT i.current_state
+            THEN RAISE(ABORT, 'interlock: an entry starts from the current state')
+        WHEN NEW.to_state IS NOT d.to_state
+            THEN RAISE(ABORT, 'interlock: an entry is a declared transition')
+        WHEN NEW.guard_satisfied IS NOT CASE WHEN d.guard IS NULL THEN NULL ELSE 1 END
+            THEN RAISE(ABORT, 'interlock: a guard is asserted where one is declared, nowhere else')
+        ELSE RAISE(ABORT, 'interlock: an idempotency key is never used again')
     END
     FROM (SELECT 1)
-    LEFT JOIN instances AS instance
-        ON instance.tenant = NEW.tenant AND instance.root = NEW.root
-            AND instance.id = NEW.instance_id
-    LEFT JOIN declared_transitions AS declared
-        ON declared.tenant = NEW.tenant AND declared.digest = instance.declaration_digest
-            AND declared.from_state = NEW.from_state AND declared.action = NEW.action;
+    LEFT JOIN instances AS i
+        ON i.tenant = NEW.tenant AND i.root = NEW.root AND i.id = NEW.instance_id
+    LEFT JOIN declared_transitions AS d
+        ON d.tenant = NEW.tenant AND d.digest = i.declaration_digest
+            AND d.from_state = NEW.from_state AND d.action = NEW.action;
 END;
 
 CREATE TRIGGER history_inserted AFTER INSERT ON history

@@ -1,0 +1,38 @@
+"""Run the benchmarks and print the table: `python -m bench [--quick] [--folder DIR]`."""
+
+import argparse
+import os
+import platform
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench import fires, records
+from bench.harness import Figure
+
+
+def figures(folder: Path, *, quick: bool) -> Iterator[Figure]:
+    yield from fires.deciding()
+    yield from fires.firing(folder)
+    yield from fires.growing(folder, 20_000 if quick else 100_000, 50_000 if quick else 1_000_000)
+    yield from records.verifying(folder, 20_000 if quick else 100_000)
+    yield from records.remembering(folder, 20_000 if quick else 200_000)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="smaller stores, in a minute")
+    parser.add_argument("--folder", type=Path, help="where to put the stores: the disk to measure")
+    options = parser.parse_args()
+    print(
+        f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, "
+        f"{os.cpu_count()} CPUs, {platform.system()} {platform.machine()}"
+    )
+    with tempfile.TemporaryDirectory(dir=options.folder or Path.cwd(), prefix=".bench-") as name:
+        for figure in figures(Path(name), quick=options.quick):
+            print(figure, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""Where instances stood when this process last wrote them.
+
+A standing spares a fire the reading of its instance. It may be out of date, since other processes
+write too; so what is decided on it is written only if the instance still stands there, which the
+schema sees to, and a refusal is never given on it without reading first.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from interlock.core.machine import Machine, Snapshot
+from interlock.core.rejection import Rejected
+from interlock.store.attempt import Attempt, FireAttempt
+
+KEPT_MAX = 10_000  # some 5 MB
+
+
+class Standing(NamedTuple):
+    """Where an instance stands, and the digest that its next entry follows."""
+
+    machine: Machine
+    snapshot: Snapshot
+    head: bytes
+
+
+class Standings:
+    """The standings kept, at most `KEPT_MAX`: beyond that, the one that was kept first goes."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Standing] = {}
+
+    def known(self, attempts: Iterable[Attempt | Rejected]) -> dict[str, Standing]:
+        """Give the standings kept of the instances that are to be fired on."""
+        known: dict[str, Standing] = {}
+        for attempt in attempts:
+            if isinstance(attempt, FireAttempt):
+                standing = self._kept.get(attempt.instance_id)
+                if standing is not None:
+                    known[attempt.instance_id] = standing
+        return known
+
+    def keep(self, standings: Mapping[str, Standing]) -> None:
+        """Keep what was just committed, unless something later is kept already."""
+        kept = self._kept
+        for id, standing in standings.items():
+            earlier = kept.get(id)
+            if earlier is None and len(kept) >= KEPT_MAX:
+                kept.pop(next(iter(kept), ""), None)
+            if earlier is None or earlier.snapshot.version < standing.snapshot.version:
+                kept[id] = standing
+
+    def forget(self, ids: Iterable[str]) -> None:
+        for id in ids:
+            self._kept.pop(id, None)
