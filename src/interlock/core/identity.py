@@ -5,14 +5,18 @@ rows is read off any identity. Identities sort by the time they were made, which
 warm; nothing orders history by them.
 """
 
+from datetime import datetime
 
-def uuid7(microseconds: int, randomness: int) -> str:
-    """Make an identity for a moment, given a random number below 2**62.
+from interlock.core.instant import EPOCH, MICROSECOND
+
+
+def uuid7(moment: datetime, randomness: int) -> str:
+    """Make an identity for a moment, aware UTC, given a random number below 2**62.
 
     The 48 bits of milliseconds are followed by the microseconds of that millisecond (0 to 999) in
     the 12 bits the standard calls rand_a (its section 6.2, method 3), then 62 random bits.
     """
-    milliseconds, rest = divmod(microseconds, 1000)
+    milliseconds, rest = divmod((moment - EPOCH) // MICROSECOND, 1000)
     high, low = divmod(1 << 63 | randomness, 1 << 48)
     seconds, second = divmod(milliseconds, 1 << 16)
     return f"{seconds:08x}-{second:04x}-7{rest:03x}-{high:04x}-{low:012x}"

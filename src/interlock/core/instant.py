@@ -7,7 +7,7 @@ wherever a datetime is, because callers of the command line and of JSON have not
 from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+MICROSECOND = timedelta(microseconds=1)
 
 
 def parse_instant(value: object) -> datetime:
@@ -36,7 +36,7 @@ def parse_instant(value: object) -> datetime:
 
 def to_microseconds(moment: datetime) -> int:
     """Count whole microseconds from the epoch to `moment`, which is aware."""
-    return (moment - EPOCH) // _MICROSECOND
+    return (moment - EPOCH) // MICROSECOND
 
 
 def from_microseconds(count: int) -> datetime:

@@ -28,6 +28,10 @@ from interlock.core.rejection import (
 )
 from interlock.core.text import LIMITS, Limits, clipped, text_fault
 
+# Makes a NamedTuple from all of its fields in order, without the Python frame of its constructor:
+# a decision is made on every fire, often with cold caches.
+_new = tuple.__new__
+
 
 class Transition(NamedTuple):
     """Where an action leads, and the label that the caller must assert, if any."""
@@ -168,21 +172,10 @@ def decide(
             begun = instantiated_at.isoformat()
             what = f"`fired_at` {stamp.isoformat()} lies before the instance began, {begun}"
             raise InvalidRequest(what, argument="fired_at")
-    entry = Entry(
-        new_id,
-        version,
-        state,
-        to_state,
-        action,
-        actor_ref,
-        stamp,
-        asserted,
-        reason,
-        correlation,
-        causation,
-        worker,
-    )
-    return Decision(entry, Snapshot(instance_id, to_state, version + 1, instantiated_at))
+    after = _new(Snapshot, (instance_id, to_state, version + 1, instantiated_at))
+    moved = (new_id, version, state, to_state, action, actor_ref, stamp, asserted)
+    entry = _new(Entry, (*moved, reason, correlation, causation, worker))
+    return _new(Decision, (entry, after))
 
 
 def _refuse_move(machine: Machine, snapshot: Snapshot, action: str) -> NoReturn:

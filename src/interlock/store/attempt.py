@@ -19,6 +19,8 @@ from interlock.core.record import Genesis, genesis_digest, payload_digest
 from interlock.core.rejection import InvalidDeclaration, InvalidRequest
 from interlock.core.text import Limits
 
+_new = tuple.__new__  # see core.machine
+
 
 class Fire(NamedTuple):
     """One fire of `fire_many` or `fire_each`, with the arguments of `Store.fire`."""
@@ -154,7 +156,10 @@ def prepare_fire(
     fired_at: datetime | str | None = None,
     expected_version: int | None = None,
     idempotency_key: str | None = None,
-    *why: str | None,
+    reason: str | None = None,
+    correlation_id: str | None = None,
+    causation_id: str | None = None,
+    worker_id: str | None = None,
 ) -> FireAttempt:
     """Check what comes before everything else about a fire: identity, action, version, key.
 
@@ -169,14 +174,16 @@ def prepare_fire(
     if expected_version is not None and not is_version(expected_version):
         what = "is a whole number from 1"
         raise InvalidRequest(f"`expected_version` {what}", argument="expected_version")
-    request = Request(action, actor_ref, guard_satisfied, fired_at, expected_version, *why)
+    asked = (action, actor_ref, guard_satisfied, fired_at, expected_version)
+    why = (reason, correlation_id, causation_id, worker_id)
+    request = _new(Request, (*asked, *why))
     if idempotency_key is not None:
         key = check_text("idempotency_key", idempotency_key, limits.reference_bytes)
         asserted, moment = guard_satisfied is True, _asked_time(fired_at)
-        asked = [action, actor_ref, asserted, moment, expected_version, *why]
-        digest = hashlib.sha256(canonical(asked)).digest()
+        told = [action, actor_ref, asserted, moment, expected_version, *why]
+        digest = hashlib.sha256(canonical(told)).digest()
         return FireAttempt(id, request, new_id, key, digest)
-    return FireAttempt(id, request, new_id, None, None)
+    return _new(FireAttempt, (id, request, new_id, None, None))
 
 
 def is_version(value: object) -> bool:

@@ -1,15 +1,20 @@
 """The plan of births: instances begin, each with its declaration should the store lack it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from interlock.core.identity import root_of
 from interlock.core.rejection import Rejected
 from interlock.store.attempt import BirthAttempt
 from interlock.store.context import Answer, Context, Outcome, Written
 from interlock.store.plan import Plan, Row, Statement
+from interlock.store.standings import Standing
 
 
-def bear(context: Context, attempts: Sequence[BirthAttempt | Rejected]) -> Plan[Written]:
+def bear(
+    context: Context,
+    attempts: Sequence[BirthAttempt | Rejected],
+    _known: Mapping[str, Standing],
+) -> Plan[Written]:
     """Write births; an attempt that was refused before it could be made is its own outcome."""
     tenant = context.tenant
     births = [attempt for attempt in attempts if not isinstance(attempt, Rejected)]

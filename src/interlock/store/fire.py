@@ -2,7 +2,7 @@
 
 Fires that are written together share a transaction and, unless they are to stand or fall together,
 nothing else: each has its own outcome. Each is decided on the result of those before it, and each
-entry is one row. The plan decides on the standings that it is given and reads the others.
+entry is one row. The plan decides on the standings that are known and reads the others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +18,8 @@ from interlock.store.context import Answer, Context, Outcome, Written
 from interlock.store.plan import Plan, Row, Statement
 from interlock.store.read import not_known
 from interlock.store.standings import Standing
+
+_new = tuple.__new__  # see core.machine
 
 
 def fire(
@@ -39,11 +41,12 @@ def fire(
         halting: a refusal stops the later fires on the same instance, whose outcome is None.
     """
     sheet = _Sheet(context, known)
-    yield from sheet.open(attempts)
+    if not sheet.suffices(attempts):
+        yield from sheet.read(attempts)
     outcomes = sheet.answer(attempts, whole=whole, halting=halting)
-    if known and sheet.refused:
+    if sheet.refused and known:
         sheet = _Sheet(context, {})
-        yield from sheet.open(attempts)
+        yield from sheet.read(attempts)
         outcomes = sheet.answer(attempts, whole=whole, halting=halting)
     if whole and outcomes and isinstance(outcomes[-1], Rejected):
         raise outcomes[-1]
@@ -58,7 +61,7 @@ class _Sheet:
     """The working sheet of one plan.
 
     Attributes:
-        read: where instances stood before the plan, as read.
+        found: where instances stood before the plan, as read.
         moved: where those stand that it moves.
         answers: what idempotency keys have been answered.
         refused: whether a fire was refused.
@@ -69,44 +72,48 @@ class _Sheet:
         "answers",
         "context",
         "entries",
+        "found",
         "known",
         "moved",
-        "now",
         "payloads",
-        "read",
         "refused",
     )
 
     def __init__(self, context: Context, known: Mapping[str, Standing]) -> None:
         self.context = context
         self.known = known
-        self.now = context.clock()
-        self.read: dict[str, Standing] = {}
+        self.found: dict[str, Standing] = {}
         self.moved: dict[str, Standing] = {}
         self.answers: dict[tuple[str, str], Answer] = {}
         self.refused = False
         self.entries: list[Row] = []
         self.payloads: list[Row] = []
 
-    def open(self, attempts: Sequence[FireAttempt | Rejected]) -> Plan[None]:
-        """Read what is not known of the instances, and the answers that keys have had."""
-        tenant, known = self.context.tenant, self.known
-        missing: set[str] = set()
-        keys: list[Row] = []
+    def suffices(self, attempts: Sequence[FireAttempt | Rejected]) -> bool:
+        """Say whether all can be decided on what is known: no key to look up, no instance."""
         for attempt in attempts:
-            if isinstance(attempt, Rejected):
-                continue
-            id, key = attempt.instance_id, attempt.idempotency_key
-            if id not in known:
-                missing.add(id)
-            if key is not None:
-                keys.append((tenant, root_of(id), id, key))
+            if isinstance(attempt, FireAttempt) and (
+                attempt.idempotency_key is not None or attempt.instance_id not in self.known
+            ):
+                return False
+        return True
+
+    def read(self, attempts: Sequence[FireAttempt | Rejected]) -> Plan[None]:
+        """Read what is not known of the instances, and the answers that keys have had."""
+        tenant, known, machines = self.context.tenant, self.known, self.context.machines
+        fires = [attempt for attempt in attempts if isinstance(attempt, FireAttempt)]
+        missing = {fire.instance_id for fire in fires if fire.instance_id not in known}
         if missing:
             rows = yield Statement("read_snapshot", [(tenant, root_of(id), id) for id in missing])
-            machines = yield from self.context.machines.fetch({row[1] for row in rows})
+            compiled = yield from machines.fetch({row[1] for row in rows})
             for id, digest, state, version, head, begun in rows:
                 snapshot = Snapshot(id, state, version, from_microseconds(begun))
-                self.read[id] = Standing(machines[digest], snapshot, head)
+                self.found[id] = Standing(compiled[digest], snapshot, head, root_of(id))
+        keys = [
+            (tenant, root_of(fire.instance_id), fire.instance_id, fire.idempotency_key)
+            for fire in fires
+            if fire.idempotency_key is not None
+        ]
         if keys:
             for id, key, request, state in (yield Statement("read_keyed_entry", keys)):
                 self.answers[id, key] = Answer(state, request)
@@ -118,16 +125,19 @@ class _Sheet:
         half_done = whole and bool(self.answers)
         outcomes: list[Outcome | None] = []
         halted: set[str | None] = set()
+        outcome: Outcome | None
         for index, attempt in enumerate(attempts):
             if halted and attempt.instance_id in halted:
                 outcomes.append(None)
                 continue
             if isinstance(attempt, Rejected):
-                outcome: Outcome = attempt
+                outcome = attempt
+            elif attempt.idempotency_key is None:
+                outcome = _left_out(attempt) if half_done else self._fire(attempt)
             else:
-                outcome = self._repeat(attempt) or (
-                    _left_out(attempt) if half_done else self._fire(attempt)
-                )
+                outcome = self._repeat(attempt)
+                if outcome is None:
+                    outcome = _left_out(attempt) if half_done else self._fire(attempt)
             outcomes.append(outcome)
             if isinstance(outcome, Rejected):
                 if whole:
@@ -139,52 +149,36 @@ class _Sheet:
 
     def _repeat(self, fire: FireAttempt) -> Outcome | None:
         """Give the answer that the fire's key has had, if any."""
-        key = fire.idempotency_key
-        if key is None:
-            return None
+        key = fire.idempotency_key or ""
         answer = self.answers.get((fire.instance_id, key))
         return answer and answer.repeat(fire.request_digest, key, fire.instance_id)
 
     def _fire(self, fire: FireAttempt) -> Outcome:
         """Decide one fire, and owe its rows."""
         id, request, new_id, key, request_digest = fire
-        standing = self.moved.get(id) or self.known.get(id) or self.read.get(id)
+        tenant, limits, _, clock, _ = self.context
+        standing = self.moved.get(id) or self.known.get(id) or self.found.get(id)
         if standing is None:
+            self.refused = True
             return not_known(id)
-        machine, snapshot, head = standing
-        limits = self.context.limits
+        machine, snapshot, head, root = standing
         try:
             entry, after = decide(
-                machine, snapshot, request, now=self.now, new_id=new_id, limits=limits
+                machine, snapshot, request, now=clock(), new_id=new_id, limits=limits
             )
         except Rejected as refusal:
             self.refused = True
             return refusal
-        root = root_of(id)
+        (_, number, origin, target, action, actor, at, asserted, reason, *references) = entry
         reason_id = reason_digest = None
-        if entry.reason is not None:
-            reason_id, reason_digest = self._owe_payload(root, entry.transition_id, entry.reason)
-        row = HistoryRow(
-            entry.sequence_number,
-            new_id,
-            entry.from_state,
-            entry.action,
-            entry.to_state,
-            entry.actor_ref,
-            to_microseconds(entry.fired_at),
-            1 if entry.guard_satisfied else None,
-            reason_id,
-            reason_digest,
-            entry.correlation_id,
-            entry.causation_id,
-            entry.worker_id,
-            key,
-            request_digest,
-            b"",
-        )
+        if reason is not None:
+            reason_id, reason_digest = self._owe_payload(root, new_id, reason)
+        moved = (number, new_id, origin, action, target, actor, to_microseconds(at))
+        because = (1 if asserted else None, reason_id, reason_digest, *references)
+        row = _new(HistoryRow, (*moved, *because, key, request_digest, b""))
         digest = entry_digest(head, id, row)
-        self.entries.append((self.context.tenant, root, id, *row[:-1], digest))
-        self.moved[id] = Standing(machine, after, digest)
+        self.entries.append((tenant, root, id, *row[:-1], digest))
+        self.moved[id] = _new(Standing, (machine, after, digest, root))
         if key is not None and request_digest is not None:
             self.answers[id, key] = Answer(after.state, request_digest)
         return after.state

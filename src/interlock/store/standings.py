@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from interlock.core.machine import Machine, Snapshot
-from interlock.core.rejection import Rejected
-from interlock.store.attempt import Attempt, FireAttempt
 
 KEPT_MAX = 10_000  # some 5 MB
 
@@ -21,27 +19,22 @@ class Standing(NamedTuple):
     machine: Machine
     snapshot: Snapshot
     head: bytes
+    root: str
 
 
 class Standings:
-    """The standings kept, at most `KEPT_MAX`: beyond that, the one that was kept first goes."""
+    """The standings kept, at most `KEPT_MAX`: beyond that, the one that was kept first goes.
+
+    Attributes:
+        kept: by the id of the instance.
+    """
 
     def __init__(self) -> None:
-        self._kept: dict[str, Standing] = {}
-
-    def known(self, attempts: Iterable[Attempt | Rejected]) -> dict[str, Standing]:
-        """Give the standings kept of the instances that are to be fired on."""
-        known: dict[str, Standing] = {}
-        for attempt in attempts:
-            if isinstance(attempt, FireAttempt):
-                standing = self._kept.get(attempt.instance_id)
-                if standing is not None:
-                    known[attempt.instance_id] = standing
-        return known
+        self.kept: dict[str, Standing] = {}
 
     def keep(self, standings: Mapping[str, Standing]) -> None:
         """Keep what was just committed, unless something later is kept already."""
-        kept = self._kept
+        kept = self.kept
         for id, standing in standings.items():
             earlier = kept.get(id)
             if earlier is None and len(kept) >= KEPT_MAX:
@@ -51,4 +44,4 @@ class Standings:
 
     def forget(self, ids: Iterable[str]) -> None:
         for id in ids:
-            self._kept.pop(id, None)
+            self.kept.pop(id, None)

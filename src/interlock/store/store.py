@@ -16,7 +16,6 @@ from typing import Any, Self, TextIO
 
 from interlock.core.entry import Entry
 from interlock.core.identity import uuid7
-from interlock.core.instant import to_microseconds
 from interlock.core.machine import check_moment, check_text
 from interlock.core.query import parse_query
 from interlock.core.rejection import (
@@ -47,9 +46,8 @@ from interlock.store.url import parse_url
 from interlock.store.verify import Finding, Report, verify
 from interlock.store.writer import Writer
 
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
+#: The machine's clock, aware UTC.
+utc_now: Callable[[], datetime] = partial(datetime.now, UTC)
 
 
 def open(url: str, *, limits: Limits = LIMITS, clock: Callable[[], datetime] = utc_now) -> "Store":
@@ -129,7 +127,7 @@ class Store:
         """
         declared = prepare_declaration(declaration, self._limits)
         birth = Birth(actor_ref, subject_ref, instance_metadata, instantiated_at, idempotency_key)
-        return _answer(self._writer.submit(self._prepare_birth(declared, birth)))
+        return _answer(self._writer.bear(self._prepare_birth(declared, birth)))
 
     def fire(
         self,
@@ -175,7 +173,7 @@ class Store:
             causation_id,
             worker_id,
         )
-        return _answer(self._writer.submit(attempt))
+        return _answer(self._writer.fire(attempt))
 
     def current(self, id: str) -> str:
         """Give the current state of an instance.
@@ -222,7 +220,7 @@ class Store:
             Rejected: the first refusal, with its place in the list as `index`; nothing was written.
         """
         attempts = self._try_fires(fires)
-        plan = partial(fire, self._context, attempts, whole=True)
+        plan = partial(fire, self._context, whole=True)
         return [state for state in self._writer.write(plan, attempts) if isinstance(state, str)]
 
     def fire_each(
@@ -237,7 +235,7 @@ class Store:
             StorageFailure, OutcomeUnknown: of the whole list.
         """
         attempts = self._try_fires(fires)
-        plan = partial(fire, self._context, attempts, halting=halting)
+        plan = partial(fire, self._context, halting=halting)
         return [*self._writer.write(plan, attempts)]
 
     def instantiate_each(
@@ -250,7 +248,7 @@ class Store:
         """
         declared = prepare_declaration(declaration, self._limits)
         attempts = [self._try_birth(declared, birth) for birth in births]
-        outcomes = self._writer.write(lambda _: bear(self._context, attempts), attempts)
+        outcomes = self._writer.write(partial(bear, self._context), attempts)
         return [outcome for outcome in outcomes if outcome is not None]
 
     def instances(
@@ -349,7 +347,7 @@ class Store:
         return check_text("id", id, self._limits.reference_bytes)
 
     def _new_id(self) -> str:
-        return uuid7(to_microseconds(self._clock()), self._random.getrandbits(62))
+        return uuid7(self._clock(), self._random.getrandbits(62))
 
     def _prepare_birth(self, declared: Declared, birth: Birth) -> BirthAttempt:
         now, new_id = self._clock(), self._new_id()
@@ -359,7 +357,7 @@ class Store:
 
     def _try_fires(self, fires: Iterable[Fire]) -> list[FireAttempt | Rejected]:
         attempts: list[FireAttempt | Rejected] = []
-        now, limits, random = to_microseconds(self._clock()), self._limits, self._random
+        now, limits, random = self._clock(), self._limits, self._random
         for asked in fires:
             new_id = uuid7(now, random.getrandbits(62))
             try:

@@ -9,84 +9,100 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from interlock.core.rejection import OutcomeUnknown, Rejected, StorageFailure
-from interlock.store.attempt import Attempt, BirthAttempt
+from interlock.store.attempt import Attempt, BirthAttempt, FireAttempt
+from interlock.store.birth import bear
 from interlock.store.context import Context, Outcome, Written
+from interlock.store.fire import fire
 from interlock.store.group import Group
 from interlock.store.plan import Plan
 from interlock.store.read import find_attempts
 from interlock.store.sqlite.database import CommitUncertain, Database
 from interlock.store.standings import Standing, Standings
-from interlock.store.write import write
 
-Known: TypeAlias = Mapping[str, Standing]
+#: Makes a plan for attempts and the standings that it may decide on.
+Planner: TypeAlias = Callable[[Sequence[Any], Mapping[str, Standing]], Plan[Written]]
 
 
 class Writer:
-    """Writes to one database. Safe to share between threads."""
+    """Writes to one database. Safe to share between threads.
+
+    Attributes:
+        fire, bear: write one attempt, together with those of its kind that wait at the same time.
+    """
 
     def __init__(self, database: Database, context: Context) -> None:
         self._database = database
-        self._context = context
+        self._tenant = context.tenant
         self._standings = Standings()
-        self._group = Group[Attempt, Outcome](self._commit, self._recover)
-
-    def submit(self, attempt: Attempt) -> Outcome:
-        """Write one attempt, together with those that wait at the same time."""
-        return self._group.submit(attempt)
+        self.fire: Callable[[FireAttempt], Outcome] = self._grouped(partial(fire, context))
+        self.bear: Callable[[BirthAttempt], Outcome] = self._grouped(partial(bear, context))
 
     def write(
-        self, plan: Callable[[Known], Plan[Written]], attempts: Sequence[Attempt | Rejected]
+        self, planner: Planner, attempts: Sequence[Attempt | Rejected]
     ) -> Sequence[Outcome | None]:
-        """Drive a plan of its own, made for the standings that it may decide on.
+        """Write attempts in a transaction of their own.
 
         Raises:
             StorageFailure: nothing was written.
             OutcomeUnknown: nobody knows.
         """
-        known = self._standings.known(attempts)
+        kept = self._standings.kept
         try:
-            written = self._database.write(plan(known))
+            written = self._database.write(planner(attempts, kept))
         except StorageFailure as failure:
-            if failure.kind != "refused" or not known:
+            if failure.kind != "refused":
                 raise
-            self._standings.forget(known)
-            return self.write(plan, attempts)
+            written = self._write_afresh(planner, attempts)
         except CommitUncertain as uncertain:
             written = self._learn(uncertain, attempts)
         if written.standings:
             self._standings.keep(written.standings)
         return written.outcomes
 
-    def _commit(self, attempts: Sequence[Attempt]) -> Sequence[Outcome]:
+    def _write_afresh(self, planner: Planner, attempts: Sequence[Attempt | Rejected]) -> Written:
+        """Drive the plan once more, on what it reads: what was kept is out of date."""
+        fires = [attempt for attempt in attempts if isinstance(attempt, FireAttempt)]
+        self._standings.forget(fire.instance_id for fire in fires)
+        try:
+            return self._database.write(planner(attempts, {}))
+        except CommitUncertain as uncertain:
+            return self._learn(uncertain, attempts)
+
+    def _grouped(self, planner: Planner) -> Callable[[Any], Outcome]:
+        commit, recover = partial(self._commit, planner), partial(self._recover, planner)
+        return Group[Attempt, Outcome](commit, recover).submit
+
+    def _commit(self, planner: Planner, attempts: Sequence[Attempt]) -> Sequence[Outcome]:
         """Write attempts that wait together."""
         try:
-            return self.write(partial(write, self._context, attempts), attempts)  # type: ignore[return-value]  # each is tried
+            return self.write(planner, attempts)  # type: ignore[return-value]  # all are tried
         except StorageFailure as failure:
             if len(attempts) == 1 or failure.kind == "busy":
                 return [failure for _ in attempts]
-            return [self._recover(attempt, failure) for attempt in attempts]
+            return [self._recover(planner, attempt, failure) for attempt in attempts]
         except OutcomeUnknown as unknown:
             return [_outcome_unknown(attempt, unknown) for attempt in attempts]
 
-    def _recover(self, attempt: Attempt, error: BaseException) -> Outcome:
+    def _recover(self, planner: Planner, attempt: Attempt, error: BaseException) -> Outcome:
         """Answer for an attempt whose commit was broken off for a cause that may not be its own."""
         try:
-            found = self._database.read(find_attempts(self._context.tenant, [attempt]))
+            found = self._database.read(find_attempts(self._tenant, [attempt]))
         except StorageFailure:
             return _outcome_unknown(attempt, error)
-        return found[0] if found else self._commit([attempt])[0]
+        return found[0] if found else self._commit(planner, [attempt])[0]
 
     def _learn(self, uncertain: CommitUncertain, attempts: Sequence[Attempt | Rejected]) -> Written:
         """Learn from the records whether a commit that failed has happened."""
         tried = [attempt for attempt in attempts if not isinstance(attempt, Rejected)]
+        answer: Written = uncertain.answer
         if not tried:  # so there was nothing to commit
-            return uncertain.answer
+            return answer
         try:
-            if self._database.read(find_attempts(self._context.tenant, tried)):
-                return uncertain.answer
+            if self._database.read(find_attempts(self._tenant, tried)):
+                return answer
             self._database.settle()
         except (StorageFailure, CommitUncertain):
             raise _outcome_unknown(tried[0], uncertain) from uncertain

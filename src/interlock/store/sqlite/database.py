@@ -32,7 +32,7 @@ from interlock.store.statements import load_statements
 T = TypeVar("T")
 
 OLDEST_SQLITE = (3, 38, 0)  # STRICT tables, and JSON functions in every build
-UNFOLDED_MAX = 4000  # rows changed before the log is folded back: 4 to 24 MB of it
+UNFOLDED_MAX = 1000  # rows changed before the log is folded back: some 6 MB, then reused
 CACHE_KIB = 16 * 1024  # of pages, for each connection
 READERS_KEPT = 8
 
@@ -126,20 +126,24 @@ class Database:
             StorageFailure: nothing was written.
             CommitUncertain: the commit itself failed.
         """
-        self._check_usable()
-        if self.settings.read_only:
-            raise StorageFailure(f"{self.where} was opened read-only (mode=ro)", kind="read-only")
+        if self._unusable or self.settings.read_only:
+            self._refuse_writing()
         with self._lock:
             connection = self._writer
             changes = connection.total_changes
+            committing, answer = False, None
             try:
                 connection.execute("BEGIN IMMEDIATE")
                 answer = _drive(connection, plan)
-                self._commit(connection, answer)
-            except BaseException as error:
+                committing = True
+                connection.execute("COMMIT")
+            except sqlite3.Error as error:
                 _roll_back(connection)
-                if isinstance(error, sqlite3.Error):
-                    raise translate(error, self.where) from error
+                if committing and not is_busy(error):
+                    raise CommitUncertain(error, answer) from error
+                raise translate(error, self.where) from error
+            except BaseException:
+                _roll_back(connection)
                 raise
             self._unfolded += connection.total_changes - changes
             if self._unfolded > UNFOLDED_MAX:
@@ -165,6 +169,10 @@ class Database:
         """
         self._unusable = "was opened before a fork; open it again in this process"
         _abandoned.append((self._writer, self._folder, self._readers))
+
+    def _refuse_writing(self) -> None:
+        self._check_usable()
+        raise StorageFailure(f"{self.where} was opened read-only (mode=ro)", kind="read-only")
 
     def _check_usable(self) -> None:
         if self._unusable:
@@ -281,14 +289,6 @@ class Database:
             yield Statement("settle", [()])
 
         self.write(plan())
-
-    def _commit(self, connection: sqlite3.Connection, answer: object) -> None:
-        try:
-            connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            if is_busy(error):
-                raise translate(error, self.where) from error
-            raise CommitUncertain(error, answer) from error
 
     def _fold_log(self) -> None:
         """Fold the write-ahead log back into the file; the lock is held.
