@@ -20,13 +20,15 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from interlock.core.text import LIMITS, Limits, clipped, nearest, text_fault
+from interlock.core.text import LIMITS, Limits, clipped, nearest, quoted, text_fault
 
 Path: TypeAlias = tuple[str | int, ...]
 
 KEYS = ("states", "transitions", "initial_state", "terminal_states")
 ENDS = ("from_state", "to_state")
 TRANSITION_KEYS = ("from_state", "action", "to_state", "guard")
+
+HINTS_MAX = 10
 
 # What authors used to other tools write, and the word that is meant here.
 NEIGHBOURS = {
@@ -92,7 +94,10 @@ def check_declaration(value: object, limits: Limits = LIMITS) -> list[Defect]:
     Never raises, whatever `value` is.
     """
     check = _Check(limits)
-    check.declaration(value)
+    try:
+        check.declaration(value)
+    except Exception as error:  # a mapping of somebody's own making, which broke when it was read
+        check.fault("wrong-type", (), f"the declaration cannot be read ({type(error).__name__})")
     return check.defects
 
 
@@ -108,6 +113,7 @@ class _Check:
         self.defects: list[Defect] = []
         self.states: dict[str, int] | None = None
         self.terminal: dict[str, int] = {}
+        self.hints = 0
 
     def fault(self, code: str, path: Path, message: str, hint: str | None = None) -> None:
         self.defects.append(Defect(code, path, message, hint))
@@ -133,7 +139,7 @@ class _Check:
     def initial(self, name: object) -> None:
         path = ("initial_state",)
         if self.state(name, path) and name in self.terminal:
-            message = f"the initial state `{name}` is terminal, so nothing could ever happen"
+            message = f"the initial state {quoted(name)} is terminal, so nothing could ever happen"
             self.fault("initial-final", path, message)
 
     def transitions(self, listed: object) -> None:
@@ -148,7 +154,7 @@ class _Check:
                 self.fault(
                     "nondeterministic",
                     path,
-                    f"`{trigger[1]}` from `{trigger[0]}` is declared twice",
+                    f"{quoted(trigger[1])} from {quoted(trigger[0])} is declared twice",
                     f"first at transitions[{first[trigger]}]",
                 )
 
@@ -165,7 +171,7 @@ class _Check:
         if "from_state" not in value or not sound[0]:
             return None
         if value["from_state"] in self.terminal:
-            message = f"a transition leaves `{value['from_state']}`, which is terminal"
+            message = f"a transition leaves {quoted(value['from_state'])}, which is terminal"
             self.fault("final-with-transitions", (*path, "from_state"), message)
         return (value["from_state"], value["action"]) if acts else None
 
@@ -178,12 +184,12 @@ class _Check:
         path: Path,
     ) -> None:
         for key in value:
-            if key in allowed:
+            if isinstance(key, str) and key in allowed:
                 continue
             meant = NEIGHBOURS.get(key) if isinstance(key, str) else None
-            meant = meant if meant in allowed else nearest(str(key), [*allowed])
+            meant = meant if meant in allowed else nearest(key, allowed)
             hint = f"did you mean `{meant}`?" if meant else f"known keys: {', '.join(allowed)}"
-            name = clipped(str(key))
+            name = clipped(key)
             self.fault("unknown-key", (*path, name), f"unknown key `{name}`", hint)
         for key in required:
             if key not in value:
@@ -203,7 +209,7 @@ class _Check:
                 self.fault(
                     "name-clash",
                     path,
-                    f"`{name}` is listed twice",
+                    f"{quoted(name)} is listed twice",
                     f"first at {key}[{first[name]}]",
                 )
         return first
@@ -217,14 +223,14 @@ class _Check:
     def known(self, name: str, path: Path) -> bool:
         if self.states is None or name in self.states:
             return True
-        meant = nearest(name, [*self.states])
-        self.fault(
-            "unknown-state", path, f"unknown state `{name}`", meant and f"did you mean `{meant}`?"
-        )
+        self.hints += 1  # a guess costs more than a check, so only the first faults get one
+        meant = nearest(name, self.states) if self.hints <= HINTS_MAX else None
+        hint = f"did you mean {quoted(meant)}?" if meant else None
+        self.fault("unknown-state", path, f"unknown state {quoted(name)}", hint)
         return False
 
-    def state(self, name: object, path: Path) -> bool:
-        return self.name(name, path) and self.known(str(name), path)
+    def state(self, name: Any, path: Path) -> bool:
+        return self.name(name, path) and self.known(name, path)
 
     def size(self, value: Mapping[str, Any]) -> None:
         size, most = len(declaration_text(value).encode()), self.limits.declaration_bytes

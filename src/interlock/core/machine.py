@@ -26,7 +26,7 @@ from interlock.core.rejection import (
     Terminal,
     VersionConflict,
 )
-from interlock.core.text import LIMITS, Limits, clipped, text_fault
+from interlock.core.text import LIMITS, Limits, clipped, quoted, text_fault
 
 # Makes a NamedTuple from all of its fields in order, without the Python frame of its constructor:
 # a decision is made on every fire, often with cold caches.
@@ -135,7 +135,7 @@ def decide(
     )
     if expected is not None and expected != version:
         raise VersionConflict(
-            f"`{clipped(instance_id)}` is at version {version}, not {expected}",
+            f"{quoted(instance_id)} is at version {version}, not {clipped(expected)}",
             instance_id=instance_id,
             expected_version=expected,
             version=version,
@@ -148,7 +148,7 @@ def decide(
         asserted = None
     elif asserted is not True:
         raise GuardNotSatisfied(
-            f"`{action}` from `{state}` needs its guard `{guard}` asserted",
+            f"{quoted(action)} from {quoted(state)} needs its guard {quoted(guard)} asserted",
             instance_id=instance_id,
             state=state,
             action=action,
@@ -181,11 +181,11 @@ def decide(
 def _refuse_move(machine: Machine, snapshot: Snapshot, action: str) -> NoReturn:
     tried = {"instance_id": snapshot.instance_id, "state": snapshot.state, "action": action}
     if snapshot.state in machine.terminal_states:
-        raise Terminal(f"`{snapshot.state}` is terminal: nothing leaves it", **tried)
+        raise Terminal(f"{quoted(snapshot.state)} is terminal: nothing leaves it", **tried)
     declared = machine.actions(snapshot.state)
-    choices = ", ".join(f"`{clipped(name)}`" for name in declared[:10]) or "nothing"
+    choices = ", ".join(f"{quoted(name)}" for name in declared[:10]) or "nothing"
     raise InvalidTransition(
-        f"`{clipped(action)}` is not declared from `{snapshot.state}` (declared: {choices})",
+        f"{quoted(action)} is not declared from {quoted(snapshot.state)} (declared: {choices})",
         **tried,
         declared=declared,
     )
@@ -233,11 +233,11 @@ def replay(machine: Machine, entries: Iterable[Entry]) -> str:
             raise ValueError(f"entry {number} is missing, found {entry.sequence_number}")
         transition = machine.lookup.get((entry.from_state, entry.action))
         if entry.from_state != state:
-            raise ValueError(
-                f"entry {number} starts from `{entry.from_state}`, but the state was `{state}`"
-            )
+            stood = f"starts from {quoted(entry.from_state)}, but the state was {quoted(state)}"
+            raise ValueError(f"entry {number} {stood}")
         if transition is None or transition.to_state != entry.to_state:
-            move = f"`{entry.from_state}` --{entry.action}--> `{entry.to_state}`"
+            by, target = clipped(entry.action), quoted(entry.to_state)
+            move = f"{quoted(entry.from_state)} --{by}--> {target}"
             raise ValueError(f"entry {number} is not declared: {move}")
         state = entry.to_state
     return state

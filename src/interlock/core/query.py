@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 from interlock.core.entry import Entry
 from interlock.core.instant import parse_instant
 from interlock.core.rejection import InvalidQuery
-from interlock.core.text import LIMITS, nearest, text_fault
+from interlock.core.text import LIMITS, Limits, clipped, nearest, quoted, text_fault
 
 TEXT_KEYS = ("transition_id", "from_state", "to_state", "action", "actor_ref")
 RANGES = {"sequence_number": ("start", "end"), "fired_at": ("after", "before")}
@@ -45,7 +45,7 @@ class HistoryQuery(NamedTuple):
         )
 
 
-def parse_query(query: Mapping[str, Any] | None) -> HistoryQuery:
+def parse_query(query: Mapping[str, Any] | None, limits: Limits = LIMITS) -> HistoryQuery:
     """Check a filter and give it its form.
 
     Raises:
@@ -60,14 +60,14 @@ def parse_query(query: Mapping[str, Any] | None) -> HistoryQuery:
         if key in RANGES:
             values |= _range(key, value)
         elif key in TEXT_KEYS:
-            fault = text_fault(value, LIMITS.reference_bytes)
+            fault = text_fault(value, limits.reference_bytes)
             if fault:
                 _refuse(key, fault)
             values[key] = value
         else:
-            meant = nearest(str(key), [*KEYS])
+            meant = nearest(key, KEYS)
             hint = f"did you mean `{meant}`?" if meant else f"known keys: {', '.join(KEYS)}"
-            _refuse(str(key), f"is not a filter ({hint})")
+            _refuse(clipped(key), f"is not a filter ({hint})")
     return HistoryQuery(**values)
 
 
@@ -79,19 +79,19 @@ def _range(key: str, value: object) -> dict[str, Any]:
     bounds: dict[str, Any] = {}
     for name, bound in value.items():
         if name not in (first, last):
-            _refuse(key, f"has `{first}` and `{last}`, not `{name}`")
+            _refuse(key, f"has `{first}` and `{last}`, not {quoted(name)}")
         bounds[name] = read(f"{key}.{name}", bound)
     if len(bounds) == 2 and bounds[last] < bounds[first]:
         _refuse(key, f"is reversed: `{last}` lies before `{first}`")
+    if key == "sequence_number":  # what lies further out matches alike, and no database holds it
+        return {name: max(-1, min(bound, 2**63 - 1)) for name, bound in bounds.items()}
     return bounds
 
 
 def _integer(name: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         _refuse(name, f"is a whole number, not {type(value).__name__}")
-    return max(
-        -1, min(value, 2**63 - 1)
-    )  # what lies beyond matches alike, and databases can hold it
+    return value
 
 
 def _moment(name: str, value: object) -> datetime:

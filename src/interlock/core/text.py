@@ -9,6 +9,7 @@ no UTF-8 form), and it fits its limit.
     text_fault("  ", 512)        -> "is blank"
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 
@@ -50,13 +51,25 @@ def text_fault(value: object, max_bytes: int) -> str | None:
     return None
 
 
-def clipped(text: str, width: int = 80) -> str:
-    """Shorten `text` for a message, so that a huge argument does not become a huge sentence."""
-    return text if len(text) <= width else f"{text[: width - 1]}…"
+def clipped(value: object, width: int = 80) -> str:
+    """Show what somebody gave within a message: short, and printable whatever it is."""
+    try:
+        text = value if isinstance(value, str) else str(value)
+    except Exception:  # a number of too many digits, an object that will not be shown
+        text = f"<{type(value).__name__}>"
+    text = text if len(text) <= width else f"{text[: width - 1]}…"
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
-def nearest(word: str, known: list[str]) -> str | None:
-    """Find what a misspelt `word` probably meant, for a hint."""
+def quoted(value: object) -> str:
+    """Show what somebody gave in backticks, as messages do."""
+    return f"`{clipped(value)}`"
+
+
+def nearest(word: object, known: Collection[str]) -> str | None:
+    """Find what a misspelt `word` probably meant, for a hint; not among too many or too long."""
     from difflib import get_close_matches
 
+    if not isinstance(word, str) or len(word) > 100 or len(known) > 1000:
+        return None
     return next(iter(get_close_matches(word, known, n=1)), None)

@@ -124,14 +124,8 @@ def prepare_birth(
     digest = None
     if key is not None:
         key = check_text("idempotency_key", key, limits.reference_bytes)
-        asked = [
-            loads(declared.text),
-            actor_ref,
-            subject_ref,
-            metadata,
-            _asked_time(instantiated_at),
-        ]
-        digest = hashlib.sha256(canonical(asked)).digest()
+        asked = (actor_ref, subject_ref, metadata, _asked_time(instantiated_at))
+        digest = _digest((loads(declared.text), *asked), new_id)
     genesis = Genesis(
         new_id,
         declared.machine.digest,
@@ -180,9 +174,8 @@ def prepare_fire(
     if idempotency_key is not None:
         key = check_text("idempotency_key", idempotency_key, limits.reference_bytes)
         asserted, moment = guard_satisfied is True, _asked_time(fired_at)
-        told = [action, actor_ref, asserted, moment, expected_version, *why]
-        digest = hashlib.sha256(canonical(told)).digest()
-        return FireAttempt(id, request, new_id, key, digest)
+        told = (action, actor_ref, asserted, moment, expected_version, *why)
+        return FireAttempt(id, request, new_id, key, _digest(told, new_id))
     return _new(FireAttempt, (id, request, new_id, None, None))
 
 
@@ -190,14 +183,23 @@ def is_version(value: object) -> bool:
     return type(value) is int and value >= 1
 
 
-def _asked_time(value: object) -> int | str | None:
+def _digest(asked: object, own_id: str) -> bytes:
+    """Make the digest of a request, for its idempotency key.
+
+    A request that JSON cannot say is like no other: it is refused, unless its key is known.
+    """
+    try:
+        return hashlib.sha256(canonical(asked)).digest()
+    except Exception:
+        return hashlib.sha256(own_id.encode()).digest()
+
+
+def _asked_time(value: object) -> object:
     """Give a time as asked, so that two spellings of one moment are the same request."""
-    if value is None:
-        return None
     try:
         return to_microseconds(parse_instant(value))
     except ValueError:
-        return repr(value)  # the decision refuses it; a key that is known answers first
+        return value
 
 
 def _metadata(value: object, payload_id: str, salt: bytes, limits: Limits) -> Payload:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
 from interlock.core.rejection import IdempotencyConflict, Rejected
-from interlock.core.text import Limits, clipped
+from interlock.core.text import Limits, quoted
 from interlock.store.machines import Machines
 from interlock.store.standings import Standing
 
@@ -48,7 +48,7 @@ class Answer(NamedTuple):
         if self.request_digest == request:
             return self.outcome
         return IdempotencyConflict(
-            f"the idempotency key `{clipped(key)}` was used before, for another request",
+            f"the idempotency key {quoted(key)} was used before, for another request",
             idempotency_key=key,
             instance_id=instance_id,
         )

@@ -124,7 +124,7 @@ class _Sheet:
         """Answer the attempts in order; with `whole`, up to the first refusal."""
         half_done = whole and bool(self.answers)
         outcomes: list[Outcome | None] = []
-        halted: set[str | None] = set()
+        halted: set[str] = set()
         outcome: Outcome | None
         for index, attempt in enumerate(attempts):
             if halted and attempt.instance_id in halted:
@@ -143,7 +143,7 @@ class _Sheet:
                 if whole:
                     outcome.index = index
                     break
-                if halting:
+                if halting and attempt.instance_id is not None:
                     halted.add(attempt.instance_id)
         return outcomes
 

@@ -10,7 +10,7 @@ from interlock.core.instant import from_microseconds, to_microseconds
 from interlock.core.payload import decode_payload
 from interlock.core.query import HistoryQuery
 from interlock.core.rejection import InvalidRequest, NotKnown
-from interlock.core.text import clipped
+from interlock.core.text import quoted
 from interlock.store.attempt import Attempt, BirthAttempt
 from interlock.store.plan import Plan, Row, Statement
 
@@ -152,7 +152,7 @@ def find_attempts(tenant: str, attempts: Sequence[Attempt]) -> Plan[list[str]]:
 
 
 def not_known(id: str) -> NotKnown:
-    return NotKnown(f"no instance `{clipped(id)}` in this store", instance_id=id)
+    return NotKnown(f"no instance {quoted(id)} in this store", instance_id=id)
 
 
 def _instance(row: Row) -> Instance:

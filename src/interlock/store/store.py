@@ -195,7 +195,7 @@ class Store:
         """
         id = self._id(id)
         try:
-            asked = parse_query(query)
+            asked = parse_query(query, self._limits)
         except InvalidQuery:
             self.current(id)  # an instance that is not known is the first thing to say
             raise
@@ -363,7 +363,8 @@ class Store:
             try:
                 attempts.append(prepare_fire(new_id, limits, *asked))
             except InvalidRequest as refusal:
-                refusal.instance_id = asked.id
+                id: object = asked.id
+                refusal.instance_id = id if isinstance(id, str) else None
                 attempts.append(refusal)
         return attempts
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, unquote
 
 from interlock.core.rejection import InvalidRequest
-from interlock.core.text import clipped, nearest
+from interlock.core.text import clipped, nearest, quoted
 from interlock.store.sqlite.database import Settings
 
 _CHOICES = {"synchronous": ("full", "normal"), "mode": ("rwc", "rw", "ro")}
@@ -29,17 +29,15 @@ def parse_url(url: object) -> Settings:
         raise _refusal(f"is text such as `sqlite:///batches.db`, not {type(url).__name__}")
     scheme, separator, rest = url.partition("://")
     if not separator:
-        raise _refusal(f"`{clipped(url)}` is no store; did you mean `sqlite:///{clipped(url)}`?")
+        raise _refusal(f"{quoted(url)} is no store; did you mean `sqlite:///{clipped(url)}`?")
     if scheme != "sqlite":
         raise _refusal(
-            f"`{clipped(url)}` is no store: `{clipped(scheme)}` is not known; use `sqlite:///FILE`"
+            f"{quoted(url)} is no store: {quoted(scheme)} is not known; use `sqlite:///FILE`"
         )
     place, _, query = rest.partition("?")
     path = unquote(place.removeprefix("/"))
     if place and not place.startswith("/"):
-        raise _refusal(
-            f"`{clipped(url)}` names a host; a file has three slashes: `sqlite:///{place}`"
-        )
+        raise _refusal(f"{quoted(url)} names a host; a file has three slashes: `sqlite:///{place}`")
     if "\0" in path:
         raise _refusal("holds a NUL character")
     settings = Settings(None if path in ("", ":memory:") else Path(path))
@@ -51,7 +49,7 @@ def parse_url(url: object) -> Settings:
 def _with_setting(settings: Settings, name: str, value: str) -> Settings:
     choices = _CHOICES.get(name)
     if choices and value.lower() not in choices:
-        raise _refusal(f"setting `{name}` is one of {', '.join(choices)}, not `{clipped(value)}`")
+        raise _refusal(f"setting `{name}` is one of {', '.join(choices)}, not {quoted(value)}")
     if name == "synchronous":
         return settings._replace(synchronous=value.upper())
     if name == "mode":
@@ -59,12 +57,12 @@ def _with_setting(settings: Settings, name: str, value: str) -> Settings:
     if name == "busy_ms":
         if not value.isdecimal():
             raise _refusal(
-                f"setting `busy_ms` is a whole number of milliseconds, not `{clipped(value)}`"
+                f"setting `busy_ms` is a whole number of milliseconds, not {quoted(value)}"
             )
         return settings._replace(busy_ms=min(int(value), 2**31 - 1))
     meant = nearest(name, [*_CHOICES, "busy_ms"])
     hint = f"; did you mean `{meant}`?" if meant else ""
-    raise _refusal(f"has no setting `{clipped(name)}`{hint}")
+    raise _refusal(f"has no setting {quoted(name)}{hint}")
 
 
 def _refusal(fault: str) -> InvalidRequest:

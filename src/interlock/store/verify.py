@@ -21,7 +21,7 @@ from interlock.core.identity import root_of
 from interlock.core.machine import Machine
 from interlock.core.record import Genesis
 from interlock.core.rejection import StorageFailure
-from interlock.core.text import clipped
+from interlock.core.text import quoted
 from interlock.store.plan import Plan, Row, Statement
 from interlock.store.read import not_known
 
@@ -288,14 +288,11 @@ class _Audit:
             more = len(rows) == PAGE_ROWS
             self._follow(rows)
             if more:
-                place = (
-                    rows[-1][_ROOT],
-                    rows[-1][_ID],
-                    _FIRST if rows[-1][0] is None else rows[-1][0],
-                )
+                number, *_, root = rows[-1]
+                place = (root, rows[-1][_ID], _FIRST if number is None else number)
+                done = _finished(rows) or done
             for instance, fault in strays:
                 self.found(instance, [fault])
-            done = _finished(rows) or done
             on_page(self.entries)
         self._finish()
         self.found_gone(self.earlier.before(_BEYOND))
@@ -376,9 +373,7 @@ class _Audit:
         while page := self.read(self._start_keys_page, key):
             for key, instance_id, found in page:
                 if found is None:
-                    what = (
-                        f"the instance is gone, but the idempotency key `{clipped(key)}` names it"
-                    )
+                    what = f"the instance is gone, but the idempotency key {quoted(key)} names it"
                     self.found(instance_id, [Fault(10, None, what)])
 
     def _start_keys_page(self, key: str) -> Plan[list[Row]]:

@@ -133,6 +133,8 @@ class Database:
             changes = connection.total_changes
             committing, answer = False, None
             try:
+                if connection.in_transaction:  # an earlier rollback failed as well
+                    connection.execute("ROLLBACK")
                 connection.execute("BEGIN IMMEDIATE")
                 answer = _drive(connection, plan)
                 committing = True

@@ -1,0 +1,76 @@
+"""Arguments that several commands take, and what they may look like."""
+
+import sys
+from collections.abc import Callable
+from json import loads
+from typing import Any, TypeVar
+
+import click
+
+from interlock.core.instant import parse_instant
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def moment_option(name: str, *, help: str) -> Callable[[F], F]:
+    """Give a command an option that is a moment: ISO 8601 with an offset, passed on as it is."""
+    return click.option(name, metavar="TIME", callback=_check_moment, help=help)
+
+
+def _check_moment(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    if value is not None:
+        try:
+            parse_instant(value)
+        except ValueError as fault:
+            raise click.BadParameter(f"`{value}` {fault}") from None
+    return value
+
+
+def parse_range(_: click.Context, __: click.Parameter, value: str | None) -> dict[str, int] | None:
+    """Read sequence numbers: `3..7`, both ends included, `3..`, `..7`, or `5` alone."""
+    if value is None:
+        return None
+    first, dots, last = value.partition("..")
+    ends = {"start": first, "end": last if dots else first}
+    given = {name: end for name, end in ends.items() if end}
+    if not given or not all(_is_number(end) for end in given.values()):
+        raise click.BadParameter(f"`{value}` is no range such as `3..7`, `3..`, `..7` or `5`")
+    return {name: int(end) for name, end in given.items()}
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 19
+
+
+def parse_json(_: click.Context, __: click.Parameter, value: str | None) -> Any:
+    """Read a JSON value."""
+    try:
+        return None if value is None else loads(value)
+    except (ValueError, RecursionError) as fault:
+        raise click.BadParameter(f"it is not JSON: {fault}") from None
+
+
+#: A file to be read; `-` is stdin.
+FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
+
+machine_option = click.option(
+    "--machine", "machine", metavar="FILE", type=FILE, required=True, help="The declaration."
+)
+
+
+def id_argument(command: F) -> F:
+    """Give a command the argument ID."""
+    return click.argument("id", metavar="ID")(command)
+
+
+def read_declaration(file: str) -> dict[str, Any]:
+    """Read a declaration from a file in JSON or YAML, or from stdin.
+
+    Raises:
+        DefinitionError: it cannot be read or is not well formed.
+    """
+    from interlock.language import BUDGETS, load_declaration, loads_declaration
+
+    if file == "-":
+        return loads_declaration(sys.stdin.buffer.read(BUDGETS.bytes + 1), file="<stdin>")
+    return load_declaration(file)

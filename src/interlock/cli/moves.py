@@ -1,0 +1,133 @@
+"""`instantiate` and `fire`: the two commands that change a store one call at a time."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from interlock.cli.arguments import FILE, id_argument, moment_option, parse_json, read_declaration
+from interlock.cli.output import say, say_json
+from interlock.cli.session import Session, json_option, pass_session, store_option
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+@click.command()
+@click.argument("file", metavar="FILE", type=FILE)
+@click.option("--actor", metavar="REF", help="Who begins it.")
+@click.option("--subject", metavar="REF", help="The entity whose life it governs.")
+@click.option(
+    "--metadata", metavar="JSON", callback=parse_json, help="Kept with it, never interpreted."
+)
+@moment_option("--at", help="When it began; now, when left out.")
+@click.option("--key", metavar="TEXT", help="Idempotency key: once more gives the same instance.")
+@store_option
+@json_option
+@pass_session
+def instantiate(
+    session: Session,
+    file: str,
+    actor: str | None,
+    subject: str | None,
+    metadata: Any,
+    at: str | None,
+    key: str | None,
+) -> None:
+    """Begin an instance of a declaration and print its id.
+
+    Makes the store where there is none.
+
+    \b
+    Example:
+      interlock instantiate orders.machine.json --subject A-1001 --store sqlite:///orders.db
+    """
+    declaration = read_declaration(file)
+    with session.made_store() as store:
+        id = store.instantiate(declaration, actor, subject, metadata, at, idempotency_key=key)
+        if session.json:
+            say_json({"id": id, "state": store.current(id)})
+        else:
+            say(id)
+
+
+def _complete_action(
+    context: click.Context, _: click.Parameter, incomplete: str
+) -> "list[CompletionItem]":
+    """Offer the actions declared from where the instance stands; nothing, whatever goes wrong."""
+    from click.shell_completion import CompletionItem
+
+    from interlock.core.machine import compile_machine
+
+    try:
+        id = context.params["id"]
+        with context.ensure_object(Session).existing_store() as store:
+            actions = compile_machine(store.read_declaration(id)).actions(store.current(id))
+    except Exception:  # a shell that completes has no place for an error
+        return []
+    return [
+        CompletionItem(action)
+        for action in actions
+        if action.startswith(incomplete) and action.isprintable()
+    ]
+
+
+@click.command()
+@id_argument
+@click.argument("action", metavar="ACTION", shell_complete=_complete_action)
+@click.option("--actor", metavar="REF", help="Who fires.")
+@click.option("--guard", "--assert-guard", is_flag=True, help="Assert the transition's guard.")
+@moment_option("--at", help="When it happened; now, when left out.")
+@click.option(
+    "--expected-version",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Refuse unless the instance is at this version.",
+)
+@click.option("--key", metavar="TEXT", help="Idempotency key: once more gives the first answer.")
+@click.option("--reason", metavar="TEXT", help="Why.")
+@click.option("--correlation-id", metavar="ID", help="What it belongs to.")
+@click.option("--causation-id", metavar="ID", help="What brought it about.")
+@click.option("--worker-id", metavar="ID", help="The worker that did it.")
+@store_option
+@json_option
+@pass_session
+def fire(
+    session: Session,
+    id: str,
+    action: str,
+    actor: str | None,
+    guard: bool,
+    at: str | None,
+    expected_version: int | None,
+    key: str | None,
+    reason: str | None,
+    correlation_id: str | None,
+    causation_id: str | None,
+    worker_id: str | None,
+) -> None:
+    """Move an instance along a declared transition.
+
+    Prints the new state.
+
+    \b
+    Example:
+      interlock fire ID release --actor qp-director-santos --guard
+    """
+    with session.existing_store() as store:
+        state = store.fire(
+            id,
+            action,
+            actor,
+            guard or None,
+            at,
+            expected_version=expected_version,
+            idempotency_key=key,
+            reason=reason,
+            correlation_id=correlation_id,
+            causation_id=causation_id,
+            worker_id=worker_id,
+        )
+    if session.json:
+        say_json({"id": id, "action": action, "state": state})
+    else:
+        say(state)

@@ -1,0 +1,101 @@
+"""`check` and `draw`."""
+
+import json
+
+import pytest
+
+from tests.support.machines import BATCH, MACHINES
+from tests.unit.cli.line import MACHINE, CommandLine
+
+
+def test_check_accepts(run: CommandLine) -> None:
+    told = run.ok("check", MACHINE)
+    assert told.startswith(f"{MACHINE}: ok, 4 states, 3 transitions, digest ")
+
+
+def test_check_json(run: CommandLine, batch: str) -> None:
+    told = json.loads(run.ok("check", MACHINE, "--json"))
+    assert told["ok"] is True
+    assert told["diagnostics"] == []
+    (definition,) = told["definitions"]
+    assert definition == {
+        "kind": "declaration",
+        "name": "batch",
+        "version": None,
+        "digest": definition["digest"],
+        "states": 4,
+        "transitions": 3,
+        "file": MACHINE,
+    }
+    (instance,) = run.json("list")["instances"]
+    assert instance["definition"] == definition["digest"]
+
+
+def test_check_shows_every_fault_of_every_file_at_its_place(run: CommandLine) -> None:
+    (run.folder / "payed.yaml").write_text(
+        "states: [open, paid]\n"
+        "initial_state: opne\n"
+        "terminal_states: []\n"
+        "transitions:\n"
+        "  - {from_state: open, action: pay, to_state: payed}\n"
+    )
+    (run.folder / "broken.json").write_text('{"states": [')
+    result = run("check", "payed.yaml", MACHINE, "broken.json", "nosuch.json")
+    assert result.exit_code == 1
+    assert "payed.yaml:2:16: error[unknown-state]: unknown state `opne`" in result.stdout
+    assert "did you mean `open`?" in result.stdout
+    assert "  - {from_state: open, action: pay, to_state: payed}\n" in result.stdout
+    assert f"{MACHINE}: ok" in result.stdout
+    assert "broken.json:1:" in result.stdout
+    assert "nosuch.json: error[unreadable]" in result.stdout
+    assert "interlock: invalid-declaration: 4 faults in 3 of 4 files\n" in result.stderr
+
+
+def test_check_json_of_faults(run: CommandLine) -> None:
+    name = run.declare({**BATCH, "initial_state": "smapled"})
+    result = run("check", "--json", name, MACHINE)
+    assert result.exit_code == 1
+    told = json.loads(result.stdout)
+    assert told["ok"] is False
+    (diagnostic,) = told["diagnostics"]
+    assert (diagnostic["code"], diagnostic["file"]) == ("unknown-state", name)
+    assert diagnostic["line"] == 1
+    assert diagnostic["path"] == "initial_state"
+    assert [definition["file"] for definition in told["definitions"]] == [MACHINE]
+    assert json.loads(result.stderr)["reason"] == "invalid-declaration"
+
+
+def test_check_needs_a_file(run: CommandLine) -> None:
+    run.misused("check")
+
+
+def test_a_file_with_terminal_codes_shows_none(run: CommandLine) -> None:
+    name = run.declare({**BATCH, "initial_state": "\x1b[31m\nred"})
+    result = run("check", name)
+    assert result.exit_code == 1
+    assert "\x1b" not in result.output
+
+
+@pytest.mark.parametrize("name", ["batch", "odd-names", "unicode-names", "unreachable"])
+def test_draw(run: CommandLine, name: str) -> None:
+    file = run.declare(MACHINES[name])
+    mermaid, dot = run.ok("draw", file), run.ok("draw", file, "--format", "dot")
+    assert mermaid.startswith("stateDiagram-v2\n")
+    assert dot.startswith("digraph {\n")
+    assert mermaid.isascii() or mermaid.replace("\n", "").isprintable()
+    assert run.json("draw", file) == {"format": "mermaid", "text": mermaid}
+    assert run.json("draw", file, "--format", "dot") == {"format": "dot", "text": dot}
+
+
+def test_draw_refuses_what_is_no_declaration(run: CommandLine) -> None:
+    file = run.declare({"states": []})
+    told = run.refused("invalid-declaration", "draw", file)
+    assert f"{file}:1:" in told
+    found = json.loads(run("draw", file, "--json").stderr)
+    assert [diagnostic["file"] for diagnostic in found["diagnostics"]] == [file] * 4
+
+
+def test_draw_needs_a_file_and_a_known_format(run: CommandLine) -> None:
+    assert "nosuch.json" in run.misused("draw", "nosuch.json")
+    assert "mermaid" in run.misused("draw", MACHINE, "--format", "svg")
+    run.misused("draw", ".")
