@@ -16,6 +16,7 @@ from typing import NamedTuple, ParamSpec
 
 from interlock.core.machine import Machine, Transition
 from interlock.core.record import Genesis, HistoryRow, entry_digest, genesis_digest
+from interlock.core.text import clipped, quoted
 
 P = ParamSpec("P")
 
@@ -91,7 +92,10 @@ class Trail:
         return faults
 
     def _faults(self, row: HistoryRow, transition: Transition | None) -> Iterator[Fault]:
-        number, move = row.sequence_number, f"`{row.from_state}` --{row.action}--> `{row.to_state}`"
+        number, move = (
+            row.sequence_number,
+            f"{quoted(row.from_state)} --{clipped(row.action)}--> {quoted(row.to_state)}",
+        )
         gap = number != self.number + 1
         if number <= self.number:
             yield Fault(
@@ -105,14 +109,14 @@ class Trail:
             )
             yield Fault(5, number, f"entry {missing} is missing before this one")
         if row.from_state in self.machine.terminal_states:
-            yield Fault(4, number, f"it leaves `{row.from_state}`, which is terminal")
+            yield Fault(4, number, f"it leaves {quoted(row.from_state)}, which is terminal")
         if transition is None or transition.to_state != row.to_state:
             yield Fault(3, number, f"{move} is not a declared transition")
         else:
             guarded = transition.guard is not None
             if guarded and row.guard_satisfied != 1:
                 yield Fault(
-                    8, number, f"the guard `{transition.guard}` is not recorded as asserted"
+                    8, number, f"the guard {quoted(transition.guard)} is not recorded as asserted"
                 )
             elif not guarded and row.guard_satisfied is not None:
                 yield Fault(
@@ -120,7 +124,9 @@ class Trail:
                 )
         if not gap and row.from_state != self.state:
             yield Fault(
-                7, number, f"it starts from `{row.from_state}`, but the state was `{self.state}`"
+                7,
+                number,
+                f"it starts from {quoted(row.from_state)}, but the state was {quoted(self.state)}",
             )
         if _blank(row.transition_id):
             yield Fault(9, number, "it has no transition id")
@@ -142,7 +148,7 @@ class Trail:
         faults, last = [], next_sequence_number - 1
         if current_state not in self.machine.states:
             faults.append(
-                Fault(2, None, f"the current state `{current_state}` is not a declared state")
+                Fault(2, None, f"the current state {quoted(current_state)} is not a declared state")
             )
         if last > self.number:
             what = f"the history ends at entry {self.number}, but {last} were recorded"
@@ -155,10 +161,8 @@ class Trail:
                 Fault(5, self.number or None, "the head digest is not that of the last entry")
             )
         if current_state != self.state:
-            what = (
-                f"the current state is `{current_state}`, but the history leads to `{self.state}`"
-            )
-            faults.append(Fault(7, None, what))
+            led = f"but the history leads to {quoted(self.state)}"
+            faults.append(Fault(7, None, f"the current state is {quoted(current_state)}, {led}"))
         return faults
 
 

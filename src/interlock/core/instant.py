@@ -26,12 +26,16 @@ def parse_instant(value: object) -> datetime:
         raise ValueError(f"is not a datetime but {type(value).__name__}")
     if value.tzinfo is UTC:
         return value
-    if value.utcoffset() is None:
-        raise ValueError("has no offset from UTC; say `…Z` or `…+02:00`")
     try:
-        return value.astimezone(UTC)
+        offset = value.utcoffset()
+        moment = None if offset is None else value.astimezone(UTC)
     except OverflowError:
         raise ValueError("lies outside the years 1 to 9999") from None
+    except Exception as error:  # a time zone of somebody's own making
+        raise ValueError(f"has a time zone that fails ({type(error).__name__})") from error
+    if moment is None:
+        raise ValueError("has no offset from UTC; say `…Z` or `…+02:00`")
+    return moment
 
 
 def to_microseconds(moment: datetime) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from interlock.core.identity import root_of
-from interlock.core.rejection import Rejected
+from interlock.core.rejection import Rejected, StorageFailure
 from interlock.store.attempt import BirthAttempt
 from interlock.store.context import Answer, Context, Outcome, Written
 from interlock.store.plan import Plan, Row, Statement
@@ -18,9 +18,9 @@ def bear(
     """Write births; an attempt that was refused before it could be made is its own outcome."""
     tenant = context.tenant
     births = [attempt for attempt in attempts if not isinstance(attempt, Rejected)]
-    digests = dict.fromkeys(birth.machine.digest for birth in births)
-    rows = yield Statement("read_declaration", [(tenant, digest) for digest in digests])
-    known = {digest for digest, _ in rows}
+    names = dict.fromkeys(birth.machine.digest for birth in births)
+    rows = yield Statement("read_declaration", [(tenant, name) for name in names])
+    known: dict[str, str] = dict(rows)
     keys = [(tenant, birth.idempotency_key) for birth in births if birth.idempotency_key]
     found = (yield Statement("read_start_key", keys)) if keys else []
     answers = {key: Answer(*answer) for key, *answer in found}
@@ -40,13 +40,17 @@ def bear(
                 continue
             answers[key] = Answer(genesis.id, request)
             start_keys.append((tenant, key, genesis.id, request))
-        if genesis.declaration_digest not in known:
-            known.add(genesis.declaration_digest)
-            declarations.append((tenant, genesis.declaration_digest, birth.text))
+        digest, text = genesis.declaration_digest, birth.text
+        if digest not in known:
+            known[digest] = text
+            declarations.append((tenant, digest, text))
+        elif known[digest] != text:
+            what = f"the store holds another declaration as {digest}; run `verify`"
+            raise StorageFailure(what, kind="damaged")
         root = root_of(genesis.id)
         if birth.metadata:
             payloads.append((tenant, root, *birth.metadata))
-        begun = (genesis.id, genesis.declaration_digest, birth.machine.initial_state)
+        begun = (genesis.id, digest, birth.machine.initial_state)
         instances.append((tenant, root, *begun, *genesis[2:]))
         outcomes.append(genesis.id)
     for name, rows in (

@@ -38,9 +38,12 @@ class Machines:
         if missing:
             keys = [(self._tenant, digest) for digest in missing]
             for digest, text in (yield Statement("read_declaration", keys)):
-                found[digest] = Machine(loads(text), digest)
+                try:
+                    found[digest] = Machine(loads(text), digest)
+                except (LookupError, TypeError) as error:
+                    raise ValueError(f"declaration {digest}: {error!r}") from error
                 self.keep(found[digest])
-            if len(found) < len(missing):
+            if any(digest not in found for digest in missing):
                 raise StorageFailure(
                     f"the store has lost the declaration {missing[0]}; run `verify`"
                 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from json import loads
 from typing import Any, NamedTuple
 
 from interlock.core.entry import PURGED, Entry, Purged
@@ -66,14 +67,16 @@ def read_current(tenant: str, id: str) -> Plan[str]:
     return state
 
 
-def read_declaration(tenant: str, id: str) -> Plan[str]:
-    """Read the exact text of an instance's declaration."""
+def read_declaration(tenant: str, id: str) -> Plan[dict[str, Any]]:
+    """Read an instance's declaration."""
     rows = yield Statement("read_snapshot", [(tenant, root_of(id), id)])
     if not rows:
         raise not_known(id)
     declared = yield Statement("read_declaration", [(tenant, rows[0][1])])
-    text: str = declared[0][1]
-    return text
+    if not declared:
+        raise ValueError(f"the declaration {rows[0][1]} is gone")
+    declaration: dict[str, Any] = loads(declared[0][1])
+    return declaration
 
 
 def read_history(tenant: str, id: str, query: HistoryQuery) -> Plan[list[Entry]]:

@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
-from json import loads
 from pathlib import Path
 from random import Random
 from types import TracebackType
@@ -36,7 +35,7 @@ from interlock.store.attempt import (
     prepare_fire,
 )
 from interlock.store.birth import bear
-from interlock.store.context import Context, Outcome
+from interlock.store.context import Context
 from interlock.store.fire import fire
 from interlock.store.machines import Machines
 from interlock.store.read import Instance
@@ -44,7 +43,7 @@ from interlock.store.report import open_report, read_heads
 from interlock.store.sqlite.database import Database
 from interlock.store.url import parse_url
 from interlock.store.verify import Finding, Report, verify
-from interlock.store.writer import Writer
+from interlock.store.writer import Answered, Writer
 
 #: The machine's clock, aware UTC.
 utc_now: Callable[[], datetime] = partial(datetime.now, UTC)
@@ -207,9 +206,7 @@ class Store:
         Raises:
             InvalidRequest, NotKnown.
         """
-        text = self._database.read(read.read_declaration(self._tenant, self._id(id)))
-        declaration: dict[str, Any] = loads(text)
-        return declaration
+        return self._database.read(read.read_declaration(self._tenant, self._id(id)))
 
     def fire_many(self, fires: Iterable[Fire]) -> list[str]:
         """Fire all of a list in one commit, or none; give the new states.
@@ -383,7 +380,7 @@ def _salt() -> bytes:
     return os.urandom(16)
 
 
-def _answer(outcome: Outcome) -> str:
-    if isinstance(outcome, Rejected):
+def _answer(outcome: Answered) -> str:
+    if isinstance(outcome, Exception):
         raise outcome
     return outcome

@@ -25,6 +25,9 @@ from interlock.store.standings import Standing, Standings
 #: Makes a plan for attempts and the standings that it may decide on.
 Planner: TypeAlias = Callable[[Sequence[Any], Mapping[str, Standing]], Plan[Written]]
 
+#: What a caller in a group is answered; an unforeseen error goes to the caller it concerns.
+Answered: TypeAlias = str | Exception
+
 
 class Writer:
     """Writes to one database. Safe to share between threads.
@@ -37,8 +40,8 @@ class Writer:
         self._database = database
         self._tenant = context.tenant
         self._standings = Standings()
-        self.fire: Callable[[FireAttempt], Outcome] = self._grouped(partial(fire, context))
-        self.bear: Callable[[BirthAttempt], Outcome] = self._grouped(partial(bear, context))
+        self.fire: Callable[[FireAttempt], Answered] = self._grouped(partial(fire, context))
+        self.bear: Callable[[BirthAttempt], Answered] = self._grouped(partial(bear, context))
 
     def write(
         self, planner: Planner, attempts: Sequence[Attempt | Rejected]
@@ -71,11 +74,11 @@ class Writer:
         except CommitUncertain as uncertain:
             return self._learn(uncertain, attempts)
 
-    def _grouped(self, planner: Planner) -> Callable[[Any], Outcome]:
+    def _grouped(self, planner: Planner) -> Callable[[Any], Answered]:
         commit, recover = partial(self._commit, planner), partial(self._recover, planner)
-        return Group[Attempt, Outcome](commit, recover).submit
+        return Group[Attempt, Answered](commit, recover).submit
 
-    def _commit(self, planner: Planner, attempts: Sequence[Attempt]) -> Sequence[Outcome]:
+    def _commit(self, planner: Planner, attempts: Sequence[Attempt]) -> Sequence[Answered]:
         """Write attempts that wait together."""
         try:
             return self.write(planner, attempts)  # type: ignore[return-value]  # all are tried
@@ -85,8 +88,12 @@ class Writer:
             return [self._recover(planner, attempt, failure) for attempt in attempts]
         except OutcomeUnknown as unknown:
             return [_outcome_unknown(attempt, unknown) for attempt in attempts]
+        except Exception as error:  # unforeseen, and the fault of one of them: the clock, say
+            if len(attempts) == 1:
+                return [error]
+            return [self._recover(planner, attempt, error) for attempt in attempts]
 
-    def _recover(self, planner: Planner, attempt: Attempt, error: BaseException) -> Outcome:
+    def _recover(self, planner: Planner, attempt: Attempt, error: BaseException) -> Answered:
         """Answer for an attempt whose commit was broken off for a cause that may not be its own."""
         try:
             found = self._database.read(find_attempts(self._tenant, [attempt]))

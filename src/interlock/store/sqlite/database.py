@@ -23,10 +23,10 @@ from urllib.parse import quote
 from weakref import WeakSet
 
 from interlock.core.record import payload_digest
-from interlock.core.rejection import StorageFailure
+from interlock.core.rejection import Rejected, StorageFailure
 from interlock.store.plan import Plan, Row, Statement
 from interlock.store.sqlite.errors import is_busy, translate
-from interlock.store.sqlite.migrate import is_current, is_store, migrate
+from interlock.store.sqlite.migrate import check_place, is_current, is_store, migrate
 from interlock.store.statements import load_statements
 
 T = TypeVar("T")
@@ -37,6 +37,10 @@ CACHE_KIB = 16 * 1024  # of pages, for each connection
 READERS_KEPT = 8
 
 STATEMENTS = load_statements(Path(__file__).parent / "statements.sql")
+
+
+# What Python raises over a stored value that nobody could have written through the store.
+_UNREADABLE = (ValueError, OverflowError)
 
 
 class Settings(NamedTuple):
@@ -112,8 +116,8 @@ class Database:
         with self._reader() as connection, self._translated():
             if lenient:
                 connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
-            connection.execute("BEGIN")
             try:
+                _begin(connection, "BEGIN")
                 return _drive(connection, plan)
             finally:
                 _roll_back(connection)
@@ -130,27 +134,37 @@ class Database:
             self._refuse_writing()
         with self._lock:
             connection = self._writer
-            changes = connection.total_changes
             committing, answer = False, None
             try:
-                if connection.in_transaction:  # an earlier rollback failed as well
-                    connection.execute("ROLLBACK")
-                connection.execute("BEGIN IMMEDIATE")
+                changes = connection.total_changes
+                _begin(connection, "BEGIN IMMEDIATE")
                 answer = _drive(connection, plan)
                 committing = True
                 connection.execute("COMMIT")
-            except sqlite3.Error as error:
+                self._unfolded += connection.total_changes - changes
+            except (sqlite3.Error, *_UNREADABLE) as error:
                 _roll_back(connection)
-                if committing and not is_busy(error):
+                if committing and isinstance(error, sqlite3.Error) and not is_busy(error):
                     raise CommitUncertain(error, answer) from error
                 raise translate(error, self.where) from error
             except BaseException:
                 _roll_back(connection)
                 raise
-            self._unfolded += connection.total_changes - changes
             if self._unfolded > UNFOLDED_MAX:
                 self._fold_log()
         return answer
+
+    def settle(self) -> None:
+        """After a commit that failed and is not in the records, make sure that it never will be.
+
+        The log may hold it whole, unseen, and a crash before the next commit would then bring it
+        back; so the next commit is made here.
+        """
+
+        def plan() -> Plan[None]:
+            yield Statement("settle", [()])
+
+        self.write(plan())
 
     def close(self) -> None:
         """Close every connection; what was committed stays. Closing twice is fine."""
@@ -184,7 +198,7 @@ class Database:
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, *_UNREADABLE) as error:
             raise translate(error, self.where) from error
 
     def _check_path(self) -> None:
@@ -237,6 +251,7 @@ class Database:
             raise StorageFailure(
                 f"{self.where} holds no interlock store of this version", kind="foreign"
             )
+        check_place(connection, self.where)
         self._use_wal(connection)
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -272,25 +287,18 @@ class Database:
         except IndexError:
             with self._translated():
                 connection = self._connect(writes=False)
+        kept = False
         try:
             yield connection
-        finally:
-            if self._unusable or len(self._readers) >= READERS_KEPT:
-                connection.close()
-            else:
+            kept = True
+        except Rejected as refusal:
+            kept = not isinstance(refusal, StorageFailure)
+            raise
+        finally:  # after an error a statement may be left open, and hold on to what it saw
+            if kept and not self._unusable and len(self._readers) < READERS_KEPT:
                 self._readers.append(connection)
-
-    def settle(self) -> None:
-        """After a commit that failed and is not in the records, make sure that it never will be.
-
-        The log may hold it whole, unseen, and a crash before the next commit would then bring it
-        back; so the next commit is made here.
-        """
-
-        def plan() -> Plan[None]:
-            yield Statement("settle", [()])
-
-        self.write(plan())
+            else:
+                connection.close()
 
     def _fold_log(self) -> None:
         """Fold the write-ahead log back into the file; the lock is held.
@@ -346,10 +354,17 @@ def _drive(connection: sqlite3.Connection, plan: Plan[T]) -> T:
         return answer
 
 
+def _begin(connection: sqlite3.Connection, how: str) -> None:
+    """Begin a transaction, ending one that was left open when its rollback failed as well."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+    connection.execute(how)
+
+
 def _roll_back(connection: sqlite3.Connection) -> None:
     """End a transaction that failed, if SQLite has not ended it already, as it does when full."""
-    if connection.in_transaction:
-        with suppress(sqlite3.Error):
+    with suppress(sqlite3.Error):
+        if connection.in_transaction:
             connection.execute("ROLLBACK")
 
 

@@ -25,28 +25,30 @@ _KINDS = {
     sqlite3.SQLITE_CORRUPT: _Kind("damaged", "the file is damaged; restore a copy"),
     sqlite3.SQLITE_CONSTRAINT: _Kind("refused", "the schema refused the write; run `verify`"),
 }
-_UNDECODABLE = _Kind("damaged", "a text in the file is not UTF-8; run `verify`")
+_UNREADABLE = _Kind("damaged", "a stored value cannot be read; run `verify`")
 _OTHER = _Kind("failed", "the database failed")
 
 
-def translate(error: sqlite3.Error, where: str) -> StorageFailure:
-    """Make the refusal for an error of SQLite; nothing of the transaction is left.
+def translate(error: Exception, where: str) -> StorageFailure:
+    """Make the refusal for an error of SQLite, or for a stored value that Python cannot read.
+
+    Nothing of the transaction is left.
 
     Args:
         where: the database, as its owner knows it.
     """
     kind = _KINDS.get(_primary_code(error), _OTHER)
-    if kind is _OTHER and "Could not decode" in str(error):
-        kind = _UNDECODABLE
+    if not isinstance(error, sqlite3.Error) or "Could not decode" in str(error):
+        kind = _UNREADABLE
     sentence = f"{where}: {kind.sentence} ({error})"
     return StorageFailure(sentence, kind=kind.word, retryable=kind.retryable)
 
 
-def is_busy(error: sqlite3.Error) -> bool:
+def is_busy(error: Exception) -> bool:
     """Whether the error says only that somebody else was at it."""
     return _primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def _primary_code(error: sqlite3.Error) -> int:
+def _primary_code(error: Exception) -> int:
     code = getattr(error, "sqlite_errorcode", None)
     return code & 0xFF if isinstance(code, int) else 0

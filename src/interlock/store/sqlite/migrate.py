@@ -5,6 +5,7 @@ ours at all. A file with tables of its own may hold a store beside them, unless 
 ours.
 """
 
+import re
 import sqlite3
 from pathlib import Path
 
@@ -12,6 +13,10 @@ from interlock.core.rejection import StorageFailure
 
 MIGRATIONS = sorted((Path(__file__).parent / "migrations").glob("[0-9]*.sql"))
 
+_HAS_LEDGER = """
+    SELECT 1 FROM sqlite_schema
+    WHERE name = 'interlock_migrations' AND sql LIKE '%number INTEGER PRIMARY KEY%'
+"""
 _LEDGER = """
     CREATE TABLE interlock_migrations (
         number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL
@@ -21,7 +26,7 @@ _LEDGER = """
 
 def is_store(connection: sqlite3.Connection) -> bool:
     """Whether the file holds a store, of whatever version."""
-    return "interlock_migrations" in _tables(connection)
+    return connection.execute(_HAS_LEDGER).fetchone() is not None
 
 
 def is_current(connection: sqlite3.Connection, where: str) -> bool:
@@ -44,16 +49,39 @@ def is_current(connection: sqlite3.Connection, where: str) -> bool:
     return bool(applied == len(MIGRATIONS))
 
 
+def check_place(connection: sqlite3.Connection, where: str) -> None:
+    """Refuse a file in which a store cannot be made, before anything in it is touched.
+
+    Raises:
+        StorageFailure: another program's tables are called like ours, or its text is UTF-16, which
+            sorts otherwise.
+    """
+    if is_store(connection):
+        return
+    taken = sorted(_names_of_ours() & _names(connection))
+    if taken:
+        raise StorageFailure(
+            f"{where}: not a store of ours: another program keeps {', '.join(taken)} "
+            "in this file; use a file of its own for the store",
+            kind="foreign",
+        )
+    (encoding,) = connection.execute("PRAGMA encoding").fetchone()
+    if encoding != "UTF-8":
+        raise StorageFailure(
+            f"{where}: its text is {encoding}, and a store needs UTF-8", kind="foreign"
+        )
+
+
 def migrate(connection: sqlite3.Connection, where: str) -> None:
     """Apply what is owed; the connection is in a transaction of its own.
 
     Raises:
-        StorageFailure: the store is newer, or another program's tables are in the way.
+        StorageFailure: the store is newer, or cannot be made in this file.
     """
     if is_current(connection, where):
         return
+    check_place(connection, where)
     if not is_store(connection):
-        _refuse_strangers(connection, where)
         connection.execute(_LEDGER)
     (applied,) = connection.execute("SELECT count(*) FROM interlock_migrations").fetchone()
     for number, path in enumerate(MIGRATIONS[applied:], applied + 1):
@@ -76,22 +104,12 @@ def split_statements(script: str) -> list[str]:
     return statements
 
 
-def _tables(connection: sqlite3.Connection) -> set[str]:
-    rows = connection.execute("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')")
-    return {name for (name,) in rows}
+def _names(connection: sqlite3.Connection) -> set[str]:
+    """Name everything in the file: tables, views, indexes and triggers share one space."""
+    return {name.lower() for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
 
 
-def _refuse_strangers(connection: sqlite3.Connection, where: str) -> None:
-    ours = {
-        line.split()[2]
-        for path in MIGRATIONS
-        for line in path.read_text().splitlines()
-        if line.startswith(("CREATE TABLE", "CREATE VIEW"))
-    }
-    taken = sorted(ours & _tables(connection))
-    if taken:
-        raise StorageFailure(
-            f"{where}: not a store of ours: another program keeps tables called {', '.join(taken)} "
-            "in this file; use a file of its own for the store",
-            kind="foreign",
-        )
+def _names_of_ours() -> set[str]:
+    made = re.compile(r"^CREATE (?:TABLE|VIEW|INDEX|UNIQUE INDEX|TRIGGER) (\w+)", re.MULTILINE)
+    ours = {name for path in MIGRATIONS for name in made.findall(path.read_text())}
+    return ours | {"interlock_migrations"}

@@ -118,8 +118,56 @@ BEGIN
     SELECT RAISE(ABORT, 'interlock: a declaration never changes');
 END;
 
+-- A declaration is well formed, and its transitions become rows. A name twice among the transitions
+-- of a state breaks the key of declared_transitions. Blank is what ASCII calls white space; the
+-- store itself is stricter.
 CREATE TRIGGER declarations_inserted AFTER INSERT ON declarations
 BEGIN
+    SELECT RAISE(ABORT, 'interlock: a declaration has four keys, once each, of their types')
+    WHERE json_type(NEW.text) IS NOT 'object'
+        OR (SELECT group_concat(key) FROM (SELECT key FROM json_each(NEW.text) ORDER BY key))
+            IS NOT 'initial_state,states,terminal_states,transitions'
+        OR json_type(NEW.text, '$.states') IS NOT 'array'
+        OR json_type(NEW.text, '$.transitions') IS NOT 'array'
+        OR json_type(NEW.text, '$.initial_state') IS NOT 'text'
+        OR json_type(NEW.text, '$.terminal_states') IS NOT 'array';
+    SELECT RAISE(ABORT, 'interlock: states are distinct names')
+    WHERE json_array_length(NEW.text, '$.states') = 0
+        OR EXISTS (
+            SELECT 1 FROM json_each(NEW.text, '$.states')
+            WHERE type <> 'text' OR trim(value, char(9, 10, 11, 12, 13, 32)) = ''
+        )
+        OR (SELECT count(DISTINCT value) FROM json_each(NEW.text, '$.states'))
+            <> json_array_length(NEW.text, '$.states');
+    SELECT RAISE(ABORT, 'interlock: terminal states are distinct states')
+    WHERE EXISTS (
+            SELECT 1 FROM json_each(NEW.text, '$.terminal_states')
+            WHERE type <> 'text' OR value NOT IN (SELECT value FROM json_each(NEW.text, '$.states'))
+        )
+        OR (SELECT count(DISTINCT value) FROM json_each(NEW.text, '$.terminal_states'))
+            <> json_array_length(NEW.text, '$.terminal_states');
+    SELECT RAISE(ABORT, 'interlock: the initial state is a state, and not terminal')
+    WHERE NEW.initial_state NOT IN (SELECT value FROM json_each(NEW.text, '$.states'))
+        OR NEW.initial_state IN (SELECT value FROM json_each(NEW.text, '$.terminal_states'));
+    SELECT RAISE(ABORT, 'interlock: a transition has three keys, or four, once each')
+    FROM json_each(NEW.text, '$.transitions') AS listed
+    WHERE listed.type <> 'object'
+        OR (SELECT group_concat(key) FROM (SELECT key FROM json_each(listed.value) ORDER BY key))
+            NOT IN ('action,from_state,guard,to_state', 'action,from_state,to_state')
+        OR json_type(listed.value, '$.action') IS NOT 'text'
+        OR trim(json_extract(listed.value, '$.action'), char(9, 10, 11, 12, 13, 32)) = ''
+        OR coalesce(json_type(listed.value, '$.guard'), 'null') NOT IN ('null', 'text')
+        OR trim(json_extract(listed.value, '$.guard'), char(9, 10, 11, 12, 13, 32)) = '';
+    SELECT RAISE(ABORT, 'interlock: a transition leads from a state that is not terminal to a state')
+    FROM json_each(NEW.text, '$.transitions') AS listed
+    WHERE json_type(listed.value, '$.from_state') IS NOT 'text'
+        OR json_type(listed.value, '$.to_state') IS NOT 'text'
+        OR json_extract(listed.value, '$.from_state')
+            NOT IN (SELECT value FROM json_each(NEW.text, '$.states'))
+        OR json_extract(listed.value, '$.from_state')
+            IN (SELECT value FROM json_each(NEW.text, '$.terminal_states'))
+        OR json_extract(listed.value, '$.to_state')
+            NOT IN (SELECT value FROM json_each(NEW.text, '$.states'));
     INSERT INTO declared_transitions (tenant, digest, from_state, action, to_state, guard, ordinal)
     SELECT
         NEW.tenant,
