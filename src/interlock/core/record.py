@@ -8,8 +8,8 @@ why heads are worth keeping elsewhere.
 
 A digest covers what is stored, never a value that a store might round: times as whole microseconds,
 payloads by their salted digest, so that destroying a payload leaves the chain whole. Fields are
-joined by NUL, which no text holds, and an absent field is empty, which no supplied text is: so no
-two records have the same bytes.
+joined by NUL, which no text holds, and which of them are absent is said first: so no two records
+have the same bytes.
 """
 
 import hashlib
@@ -53,35 +53,48 @@ class Genesis(NamedTuple):
 
 
 def genesis_digest(row: Genesis) -> bytes:
-    """Make the digest that the chain of an instance starts from."""
-    fields = (
-        "interlock/genesis/1",
-        row.id,
-        row.declaration_digest,
-        str(row.instantiated_at),
-        row.actor_ref or "",
-        row.subject_ref or "",
-        row.metadata_digest.hex() if row.metadata_digest else "",
+    """Make the digest that the chain of an instance starts from; `row`'s own is not read."""
+    id, declaration, begun, actor, subject, payload, metadata, _ = row
+    absent = (
+        (actor is None) + 2 * (subject is None) + 4 * (payload is None) + 8 * (metadata is None)
     )
-    return _sha256("\0".join(fields).encode()).digest()
+    content = (
+        f"interlock/genesis/1\0{absent}\0{id}\0{declaration}\0{begun}\0{actor or ''}\0"
+        f"{subject or ''}\0{payload or ''}\0{metadata.hex() if metadata else ''}"
+    )
+    return _sha256(content.encode()).digest()
 
 
 def entry_digest(previous: bytes, instance_id: str, row: HistoryRow) -> bytes:
     """Make the digest of an entry that follows the digest `previous`; `row`'s own is not read.
 
-    The fields stand in the order of the row, after the tag of this form and the instance.
+    The fields stand in the order of the row, after the tag of this form, which are absent, and the
+    instance.
     """
-    number, entry_id, origin, action, target, actor, at, guard, _, reason, *refs, asked, _ = row
+    number, entry_id, origin, action, target, actor, at, guard, payload, reason, *refs, asked, _ = (
+        row
+    )
     correlation, causation, worker, key = refs
+    absent = (
+        (actor is None)
+        + 2 * (guard is None)
+        + 4 * (payload is None)
+        + 8 * (reason is None)
+        + 16 * (correlation is None)
+        + 32 * (causation is None)
+        + 64 * (worker is None)
+        + 128 * (key is None)
+        + 256 * (asked is None)
+    )
     content = (
-        f"interlock/entry/1\0{instance_id}\0{number}\0{entry_id}\0{origin}\0{action}\0{target}\0"
-        f"{actor or ''}\0{at}\0{guard or ''}\0{reason.hex() if reason else ''}\0"
-        f"{correlation or ''}\0{causation or ''}\0{worker or ''}\0{key or ''}\0"
-        f"{asked.hex() if asked else ''}"
+        f"interlock/entry/1\0{absent}\0{instance_id}\0{number}\0{entry_id}\0{origin}\0"
+        f"{action}\0{target}\0{actor or ''}\0{at}\0{guard or ''}\0{payload or ''}\0"
+        f"{reason.hex() if reason else ''}\0{correlation or ''}\0{causation or ''}\0"
+        f"{worker or ''}\0{key or ''}\0{asked.hex() if asked else ''}"
     )
     return _sha256(previous + content.encode()).digest()
 
 
 def payload_digest(salt: bytes, content: bytes) -> bytes:
     """Make the digest that vouches for a payload and tells nothing once the salt is destroyed."""
-    return _sha256(salt + content).digest()
+    return _sha256(b"%d\0%b%b" % (len(salt), salt, content)).digest()

@@ -96,7 +96,7 @@ def read_time(text: str, zone: tzinfo | None) -> datetime | str | None:
                 return text
             moment = moment.replace(tzinfo=zone)
         return parse_instant(moment)
-    except (ValueError, OverflowError):
+    except ValueError:
         return text
 
 

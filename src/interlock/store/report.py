@@ -3,7 +3,7 @@
     {"interlock_report": 1, "heads": [
     ["01a2355f-…", 12, "9f86d081…"],
     ["01a2355f-…", 3, "60303ae2…"]
-    ], "instances": 2, "entries": 15, "ok": true, "count": 0, "findings": []}
+    ], "ok": true, "instances": 2, "entries": 15, "count": 0, "findings": []}
 
 Each head (an instance, its last entry's number, that entry's digest) has a line of its own, so a
 million of them are read one at a time; a report that a tool laid out anew is read whole.
@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
+from interlock.core.identity import root_of
 from interlock.core.rejection import InvalidRequest
 from interlock.store.verify import Head, Report
 
@@ -48,41 +49,81 @@ class _NoWriter:
 
 @contextmanager
 def open_report(target: Path | str | TextIO | None) -> Iterator[ReportWriter | _NoWriter]:
-    """Open a report for writing; a file appears under its name only when it is whole."""
+    """Open a report for writing; a file appears under its name only when it is whole.
+
+    Raises:
+        InvalidRequest: the file cannot be written.
+    """
     if target is None:
         yield _NoWriter()
     elif isinstance(target, Path | str):
-        path = Path(target)
-        partial = path.with_name(f"{path.name}.partial")
-        with partial.open("w", encoding="utf-8") as stream:
+        with _whole_file(Path(target)) as stream:
             yield ReportWriter(stream)
-        partial.replace(path)
     else:
         yield ReportWriter(target)
 
 
+@contextmanager
+def _whole_file(path: Path) -> Iterator[TextIO]:
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(f"`{path}` is a directory")
+        with partial.open("w", encoding="utf-8") as stream:
+            yield stream
+        partial.replace(path)
+    except OSError as error:
+        what = f"the report `{path}` cannot be written: {error}"
+        raise InvalidRequest(what, argument="report") from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
 def read_heads(path: Path) -> Iterator[Head]:
-    """Read the heads of a report, in its order.
+    """Read the heads of a report, in its order, which is that of the walk.
 
     Raises:
-        InvalidRequest: the file is no report.
+        InvalidRequest: the file is no report, or no longer the one that was written.
     """
     try:
         with path.open(encoding="utf-8") as lines:
-            if next(lines, "").rstrip("\n") == _OPENING:
-                for line in lines:
-                    if line.startswith("]"):
-                        return
-                    yield _head(json.loads(line.rstrip("\n,")))
-                raise ValueError("it breaks off in the middle")
-            lines.seek(0)
-            yield from map(_head, json.load(lines)["heads"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InvalidRequest(
-            f"`{path}` is no report of `verify`: {error}", argument="since"
-        ) from error
+            last = ("", "")
+            for head in _heads(lines):
+                place = (root_of(head.instance), head.instance)
+                if place <= last:
+                    raise ValueError("its heads are not in order")
+                last = place
+                yield head
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        what = f"`{path}` is no report of `verify`: {error}"
+        raise InvalidRequest(what, argument="since") from error
+
+
+def _heads(lines: TextIO) -> Iterator[Head]:
+    if next(lines, "").rstrip("\n") != _OPENING:
+        lines.seek(0)
+        yield from map(_head, _checked(json.load(lines)))
+        return
+    for line in lines:
+        if line.startswith("]"):
+            _checked(json.loads(_OPENING + line + lines.read()))
+            return
+        yield _head(json.loads(line.rstrip().removesuffix(",")))
+    raise ValueError("it breaks off in the middle")
+
+
+def _checked(document: Any) -> list[Any]:
+    """Give the heads of a document that is a report."""
+    match document:
+        case {"interlock_report": 1, "heads": list(heads)}:
+            return heads
+        case _:
+            raise ValueError("it has no heads of the form that this program writes")
 
 
 def _head(row: Any) -> Head:
-    instance, number, digest = row
-    return Head(str(instance), int(number), bytes.fromhex(digest))
+    match row:
+        case [str(instance), int(number), str(digest)] if not isinstance(number, bool):
+            return Head(instance, number, bytes.fromhex(digest))
+        case _:
+            raise ValueError("a head is an instance, a number and a digest")

@@ -21,7 +21,7 @@ from interlock.core.identity import root_of
 from interlock.core.machine import Machine
 from interlock.core.record import Genesis
 from interlock.core.rejection import StorageFailure
-from interlock.core.text import quoted
+from interlock.core.text import clipped, quoted
 from interlock.store.plan import Plan, Row, Statement
 from interlock.store.read import not_known
 
@@ -30,10 +30,11 @@ T = TypeVar("T")
 PAGE_ROWS = 2000  # entries read in one transaction
 FINDINGS_KEPT = 10_000  # in a report's memory; the count goes on
 MACHINES_KEPT = 256
+_ANY_WIDTH = 10_000  # characters of an id in a finding, which somebody may want to look up
 PAGE_DECLARATIONS = 20
 
-_FIRST = -(2**63)  # before every sequence number
-_BEYOND = "\U0010ffff" * 8  # after every id, in the order of bytes
+_FIRST, _LAST = -(2**63), 2**63 - 1  # of the numbers that a database holds
+_BEYOND = b""  # after every id: bytes sort after text
 
 # The columns of `audit_records`: an entry, its digest last; a genesis; where the instance stands.
 _ENTRY, _GENESIS, _STANDING = slice(0, 16), slice(16, 24), slice(24, 27)
@@ -56,11 +57,9 @@ class Finding(NamedTuple):
     what: str
 
     def __str__(self) -> str:
-        place = " ".join(
-            [f"instance {self.instance}"] * (self.instance is not None)
-            + [f"entry {self.entry}"] * (self.entry is not None)
-        )
-        return f"{place or 'store'}: invariant {self.invariant}: {self.what}"
+        place = "store" if self.instance is None else f"instance {clipped(self.instance)}"
+        entry = "" if self.entry is None else f" entry {self.entry}"
+        return f"{place}{entry}: invariant {self.invariant}: {self.what}"
 
 
 class Head(NamedTuple):
@@ -134,6 +133,7 @@ def verify(
     audit = _Audit(database, tenant, id, since, on_head, on_finding)
     try:
         if id is None:
+            audit.misfits()
             audit.declarations()
         audit.records(on_page)
         if id is None:
@@ -142,13 +142,16 @@ def verify(
         if failure.kind != "damaged":
             raise
         audit.found(id, [Fault(10, None, str(failure))])
+    except (TypeError, AttributeError, ValueError) as error:
+        what = f"a stored value is of a type that no store writes ({error}); nothing more was read"
+        audit.found(id, [Fault(10, None, what)])
     if id is not None and not audit.instances and not audit.count:
         raise not_known(id)
     return Report(audit.instances, audit.entries, audit.count, tuple(audit.findings))
 
 
 class _Walk:
-    """The walk along one instance, which may take several pages."""
+    """The walk along one instance, which may take several pages. `head` is how far it came."""
 
     def __init__(self, row: Row, machine: Machine | None, expected: Head | None) -> None:
         self.genesis = Genesis._make(row[_GENESIS])
@@ -157,19 +160,24 @@ class _Walk:
         self.trail = Trail(machine, self.genesis) if machine else None
         self.expected = expected
         self.standing = row[_STANDING]
+        self.head = Head(self.id, 0, self.genesis.genesis_digest)
 
     def begin(self) -> Iterator[Fault]:
         if self.root != root_of(self.id):
-            yield Fault(10, None, f"it is filed under the root `{self.root}`")
+            yield Fault(10, None, f"it is filed under the root {quoted(self.root)}")
         if self.trail is None:
-            digest = self.genesis.declaration_digest
+            digest = quoted(self.genesis.declaration_digest)
             yield Fault(1, None, f"its declaration {digest} is missing or not well formed")
         else:
             yield from self.trail.birth()
 
     def entry(self, row: Row) -> Iterable[Fault]:
         trail, expected = self.trail, self.expected
-        faults = trail.entry(row[_ENTRY]) if trail else ()  # type: ignore[arg-type]
+        if trail is None:
+            self.head = Head(self.id, row[0], row[_DIGEST])
+            faults: Iterable[Fault] = ()
+        else:
+            faults = trail.entry(row[_ENTRY])  # type: ignore[arg-type]
         if expected is not None and row[0] == expected.number and row[_DIGEST] != expected.digest:
             what = f"it is not the entry of the earlier report: {_heads(expected, row[_DIGEST])}"
             return [*faults, Fault(5, row[0], what)]
@@ -177,14 +185,15 @@ class _Walk:
 
     def finish(self) -> Iterator[Fault]:
         trail, expected = self.trail, self.expected
-        if trail is None:
-            return
-        yield from trail.close(*self.standing)
-        if expected and expected.number > trail.number:
+        if trail is not None:
+            self.head = Head(self.id, trail.number, trail.digest)
+            yield from trail.close(*self.standing)
+        head = self.head
+        if expected and expected.number > head.number:
             what = (
-                f"the history ends at entry {trail.number}; its tail, which the earlier report saw "
+                f"the history ends at entry {head.number}; its tail, which the earlier report saw "
             )
-            heads = _heads(expected, trail.digest)
+            heads = _heads(expected, head.digest)
             yield Fault(5, None, f"{what}up to {expected.number}, is cut: {heads}")
         elif expected and not expected.number and expected.digest != self.genesis.genesis_digest:
             what = _heads(expected, self.genesis.genesis_digest)
@@ -202,10 +211,9 @@ class _Earlier:
         self._heads = iter(heads)
         self._next = next(self._heads, None)
 
-    def before(self, id: str) -> Iterator[Head]:
-        """Take the heads of instances that come before `id`: the walk did not meet them."""
-        place = (root_of(id), id)
-        while self._next and (root_of(self._next.instance), self._next.instance) < place:
+    def before(self, id: str | None) -> Iterator[Head]:
+        """Take the heads of instances before `id` (None: all that are left), which are gone."""
+        while self._next and (id is None or _place(self._next.instance) < _place(id)):
             yield self._next
             self._next = next(self._heads, None)
 
@@ -215,6 +223,10 @@ class _Earlier:
             return None
         head, self._next = self._next, next(self._heads, None)
         return head
+
+
+def _place(id: str) -> tuple[str, str]:
+    return root_of(id), id
 
 
 class _Audit:
@@ -246,7 +258,8 @@ class _Audit:
         for fault in faults:
             if self.only not in (None, instance):
                 continue
-            finding = Finding(instance, fault.entry, fault.invariant, fault.what)
+            name = None if instance is None else clipped(instance, _ANY_WIDTH)
+            finding = Finding(name, fault.entry, fault.invariant, fault.what)
             self.count += 1
             self.on_finding(finding)
             if len(self.findings) < FINDINGS_KEPT:
@@ -261,21 +274,36 @@ class _Audit:
                 raise
             return self.database.read(plan(*arguments), lenient=True)
 
+    def misfits(self) -> None:
+        for table, count in self.read(_one_statement, "audit_misfits", ()):
+            if count:
+                what = f"{count} rows of {table} have keys that are not text"
+                self.found(None, [Fault(10, None, what)])
+
     def declarations(self) -> None:
         digest = ""
         while page := self.read(self._declarations_page, digest):
-            for digest, text, transitions in page:
-                faults = _declaration_faults(digest, text, transitions)
-                what = f"declaration {digest}"
+            for row, transitions in page:
+                digest = row[0]
+                what = f"declaration {clipped(digest)}"
+                faults = _declaration_faults(row, transitions)
                 self.found(None, (Fault(1, None, f"{what}: {fault}") for fault in faults))
 
-    def _declarations_page(self, digest: str) -> Plan[list[tuple[str, str, list[Row]]]]:
+    def _declarations_page(self, digest: str) -> Plan[list[tuple[Row, list[Row]]]]:
         page = []
-        rows = yield Statement("audit_declarations", [(self.tenant, digest, PAGE_DECLARATIONS)])
-        for digest, text, _ in rows:
-            key = (self.tenant, digest)
-            page.append((digest, text, (yield Statement("audit_transitions", [key]))))
+        after = (self.tenant, digest, PAGE_DECLARATIONS)
+        for row in (yield Statement("audit_declarations", [after])):
+            page.append((row, (yield from self._transitions(row))))
         return page
+
+    def _transitions(self, row: Row) -> Plan[list[Row]]:
+        return (yield Statement("audit_transitions", [(self.tenant, row[0])]))
+
+    def _own_declaration(self, id: str, digest: str) -> None:
+        """Check the declaration of the one instance that is verified."""
+        for row in self.read(_one_statement, "audit_declaration", (self.tenant, digest)):
+            faults = _declaration_faults(row, self.read(self._transitions, row))
+            self.found(id, (Fault(1, None, f"its declaration: {fault}") for fault in faults))
 
     def records(self, on_page: Callable[[int], None]) -> None:
         only = self.only
@@ -289,13 +317,13 @@ class _Audit:
             self._follow(rows)
             if more:
                 number, *_, root = rows[-1]
-                place = (root, rows[-1][_ID], _FIRST if number is None else number)
+                place = (root, rows[-1][_ID], _FIRST if number is None else min(number + 1, _LAST))
                 done = _finished(rows) or done
             for instance, fault in strays:
                 self.found(instance, [fault])
             on_page(self.entries)
         self._finish()
-        self.found_gone(self.earlier.before(_BEYOND))
+        self.found_gone(self.earlier.before(None))
 
     def _records_page(
         self, place: Row, last: Row, done: Row
@@ -303,15 +331,15 @@ class _Audit:
         """Read a page, the declarations it needs, and what its statements cannot meet in a walk."""
         page = (self.tenant, *place, *last, PAGE_ROWS)
         rows = yield Statement("audit_records", [page])
-        digests = {row[_DECLARATION] for row in rows} - self.machines.keys()
-        if digests:
-            if len(self.machines) > MACHINES_KEPT:
-                self.machines.clear()
-                digests = {row[_DECLARATION] for row in rows}
-            keys = [(self.tenant, digest) for digest in digests]
-            self.machines |= dict.fromkeys(digests)
-            for digest, text in (yield Statement("read_declaration", keys)):
-                self.machines[digest] = _machine(digest, text)
+        digests = {row[_DECLARATION] for row in rows}
+        if len(self.machines) > MACHINES_KEPT:
+            self.machines.clear()
+        missing = digests - self.machines.keys()
+        if missing:
+            keys = [(self.tenant, digest) for digest in missing]
+            texts: dict[str, str] = dict((yield Statement("read_declaration", keys)))
+            for digest in missing:
+                self.machines[digest] = _machine(digest, texts.get(digest))
         until = last if len(rows) < PAGE_ROWS else _finished(rows)
         if until is None:
             return rows, []
@@ -320,8 +348,10 @@ class _Audit:
         for id, count, number in (yield Statement("audit_strays", bounds)):
             what = f"the instance is gone, but {count} of its entries are here, up to {number}"
             strays.append((id, Fault(10, None, what)))
+        for id, number in (yield Statement("audit_numbers", bounds)):
+            strays.append((id, Fault(6, number, "its number stands twice in this history")))
         for id, number, transition_id in (yield Statement("audit_repeats", bounds)):
-            what = f"its transition id {transition_id} stands twice in this history"
+            what = f"its transition id {quoted(transition_id)} stands twice in this history"
             strays.append((id, Fault(9, number, what)))
         for id, number, gone in (yield Statement("audit_payloads", bounds)):
             what = "the reason" if number else "the metadata"
@@ -347,11 +377,15 @@ class _Audit:
             walk.standing = row[_STANDING]
 
     def _begin(self, row: Row) -> _Walk:
-        id = row[_ID]
-        self.found_gone(self.earlier.before(id))
+        id, expected = row[_ID], None
+        if row[_ROOT] == root_of(id):  # else it does not stand where a report would have it
+            self.found_gone(self.earlier.before(id))
+            expected = self.earlier.take(id)
         machine = self.machines[row[_DECLARATION]]
-        self.walk = walk = _Walk(row, machine, self.earlier.take(id))
+        self.walk = walk = _Walk(row, machine, expected)
         self.instances += 1
+        if self.only is not None:
+            self._own_declaration(id, row[_DECLARATION])
         self.found(id, walk.begin())
         return walk
 
@@ -360,8 +394,8 @@ class _Audit:
         if walk is None:
             return
         self.found(walk.id, walk.finish())
-        if walk.trail:
-            self.on_head(Head(walk.id, walk.trail.number, walk.trail.digest))
+        if walk.root == root_of(walk.id):
+            self.on_head(walk.head)
 
     def found_gone(self, heads: Iterable[Head]) -> None:
         for head in heads:
@@ -370,14 +404,15 @@ class _Audit:
 
     def start_keys(self) -> None:
         key = ""
-        while page := self.read(self._start_keys_page, key):
+        while page := self.read(_one_statement, "audit_start_keys", (self.tenant, key, PAGE_ROWS)):
             for key, instance_id, found in page:
                 if found is None:
                     what = f"the instance is gone, but the idempotency key {quoted(key)} names it"
                     self.found(instance_id, [Fault(10, None, what)])
 
-    def _start_keys_page(self, key: str) -> Plan[list[Row]]:
-        return (yield Statement("audit_start_keys", [(self.tenant, key, PAGE_ROWS)]))
+
+def _one_statement(name: str, parameters: Row) -> Plan[list[Row]]:
+    return (yield Statement(name, [parameters]))
 
 
 def _finished(rows: list[Row]) -> Row | None:
@@ -386,20 +421,22 @@ def _finished(rows: list[Row]) -> Row | None:
     return next(((row[_ROOT], row[_ID]) for row in reversed(rows) if row[_ID] != last), None)
 
 
-def _machine(digest: str, text: str) -> Machine | None:
+def _machine(digest: str, text: str | None) -> Machine | None:
     declaration = _declaration(text)
     return None if check_declaration(declaration) else Machine(declaration, digest)
 
 
-def _declaration(text: str) -> Any:
+def _declaration(text: Any) -> Any:
     try:
         return loads(text)
-    except (ValueError, RecursionError):
+    except (ValueError, TypeError, RecursionError):
         return None
 
 
-def _declaration_faults(digest: str, text: str, transitions: list[Row]) -> Iterator[str]:
-    if declaration_digest(text) != digest:
+def _declaration_faults(row: Row, transitions: list[Row]) -> Iterator[str]:
+    """Compare a declaration with its digest, and with what the triggers read of it."""
+    digest, text, initial_state, count = row
+    if not isinstance(text, str) or _digest(text) != digest:
         yield "its text was altered: its digest differs"
     declaration = _declaration(text)
     defects = check_declaration(declaration)
@@ -407,8 +444,17 @@ def _declaration_faults(digest: str, text: str, transitions: list[Row]) -> Itera
         yield f"it is not well formed: {defects[0]}"
         return
     declared = [
-        (row["from_state"], row["action"], row["to_state"], row.get("guard"))
-        for row in declaration["transitions"]
+        (row["from_state"], row["action"], row["to_state"], row.get("guard"), ordinal)
+        for ordinal, row in enumerate(declaration["transitions"])
     ]
     if declared != transitions:
         yield "its rows in declared_transitions are not those of its text"
+    if (initial_state, count) != (declaration["initial_state"], len(declared)):
+        yield "what the schema reads of its text (initial state, number of transitions) was altered"
+
+
+def _digest(text: str) -> str | None:
+    try:
+        return declaration_digest(text)
+    except UnicodeEncodeError:
+        return None

@@ -368,5 +368,7 @@ def _roll_back(connection: sqlite3.Connection) -> None:
             connection.execute("ROLLBACK")
 
 
-def _salted_digest(salt: bytes | None, content: bytes | None) -> bytes | None:
-    return None if salt is None or content is None else payload_digest(salt, content)
+def _salted_digest(salt: object, content: object) -> bytes | None:
+    if isinstance(salt, bytes) and isinstance(content, bytes):
+        return payload_digest(salt, content)
+    return None

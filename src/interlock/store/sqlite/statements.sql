@@ -152,20 +152,25 @@ UPDATE interlock_migrations SET name = name;
 -- name: audit_declarations
 -- parameters: tenant digest limit
 -- A page of declarations after a digest.
-SELECT digest, text, initial_state FROM declarations
+SELECT digest, text, initial_state, transition_count FROM declarations
 WHERE tenant = :tenant AND digest > :digest
 ORDER BY digest LIMIT :limit;
 
+-- name: audit_declaration
+-- parameters: tenant digest
+SELECT digest, text, initial_state, transition_count FROM declarations
+WHERE tenant = :tenant AND digest = :digest;
+
 -- name: audit_transitions
 -- parameters: tenant digest
-SELECT from_state, action, to_state, guard FROM declared_transitions
+SELECT from_state, action, to_state, guard, ordinal FROM declared_transitions
 WHERE tenant = :tenant AND digest = :digest
 ORDER BY ordinal;
 
 -- name: audit_records
 -- parameters: tenant root id sequence_number last_root last_id limit
--- A page of instances joined with their entries, from the entry after (root, id, sequence_number)
--- to the end of the instance (last_root, last_id). An instance without entries is one row.
+-- A page of instances joined with their entries, from the entry (root, id, sequence_number) to the
+-- end of the instance (last_root, last_id). An instance without entries is one row.
 SELECT
     h.sequence_number, h.transition_id, h.from_state, h.action, h.to_state, h.actor_ref, h.fired_at,
     h.guard_satisfied, h.reason_id, h.reason_digest, h.correlation_id, h.causation_id, h.worker_id,
@@ -176,7 +181,7 @@ SELECT
 FROM instances AS i
 LEFT JOIN history AS h
     ON h.tenant = i.tenant AND h.root = i.root AND h.instance_id = i.id
-        AND h.sequence_number > CASE
+        AND h.sequence_number >= CASE
             WHEN i.root = :root AND i.id = :id THEN :sequence_number
             ELSE -9223372036854775808
         END
@@ -197,6 +202,17 @@ WHERE h.tenant = :tenant
         WHERE i.tenant = h.tenant AND i.root = h.root AND i.id = h.instance_id
     )
 GROUP BY h.root, h.instance_id;
+
+-- name: audit_numbers
+-- parameters: tenant root id last_root last_id
+-- Sequence numbers that stand twice in the history of one instance.
+SELECT h.instance_id, h.sequence_number
+FROM history AS h
+WHERE h.tenant = :tenant
+    AND (h.root, h.instance_id) > (:root, :id)
+    AND (h.root, h.instance_id) <= (:last_root, :last_id)
+GROUP BY h.root, h.instance_id, h.sequence_number
+HAVING count(*) > 1;
 
 -- name: audit_repeats
 -- parameters: tenant root id last_root last_id
@@ -228,8 +244,8 @@ FROM (
 LEFT JOIN payloads AS p
     ON p.tenant = named.tenant AND p.root = named.root AND p.id = named.payload_id
 WHERE p.id IS NULL
-    OR (p.content IS NULL) <> (p.salt IS NULL)
-    OR salted_digest(p.salt, p.content) <> named.digest;
+    OR (p.salt IS NOT NULL OR p.content IS NOT NULL)
+        AND salted_digest(p.salt, p.content) IS NOT named.digest;
 
 -- name: audit_start_keys
 -- parameters: tenant idempotency_key limit
@@ -241,3 +257,19 @@ LEFT JOIN instances AS i
         AND i.id = k.instance_id
 WHERE k.tenant = :tenant AND k.idempotency_key > :idempotency_key
 ORDER BY k.idempotency_key LIMIT :limit;
+
+-- name: audit_misfits
+-- parameters:
+-- Rows that no key finds, since a part of theirs is not even text. The schema allows none.
+SELECT 'instances', count(*) FROM instances
+WHERE typeof(tenant) <> 'text' OR typeof(root) <> 'text' OR typeof(id) <> 'text'
+UNION ALL
+SELECT 'history', count(*) FROM history
+WHERE typeof(tenant) <> 'text' OR typeof(root) <> 'text' OR typeof(instance_id) <> 'text'
+UNION ALL
+SELECT 'declarations', count(*) FROM declarations
+WHERE typeof(tenant) <> 'text' OR typeof(digest) <> 'text'
+UNION ALL
+SELECT 'start_keys', count(*) FROM start_keys
+WHERE typeof(tenant) <> 'text' OR typeof(idempotency_key) <> 'text'
+    OR typeof(instance_id) <> 'text';
