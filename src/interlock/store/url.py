@@ -61,7 +61,9 @@ def _with_setting(settings: Settings, name: str, value: str) -> Settings:
             )
         return settings._replace(busy_ms=min(int(value), 2**31 - 1))
     meant = nearest(name, [*_CHOICES, "busy_ms"])
-    hint = f"; did you mean `{meant}`?" if meant else ""
+    hint = (
+        f"; did you mean `{meant}`?" if meant else f"; known: {', '.join([*_CHOICES, 'busy_ms'])}"
+    )
     raise _refusal(f"has no setting {quoted(name)}{hint}")
 
 

@@ -1,0 +1,90 @@
+"""The documentation is true: its code runs, its links lead somewhere, its names exist."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import interlock
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+
+def code_blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def test_the_example_of_the_readme_runs_and_prints_what_it_says(tmp_path: Path) -> None:
+    (example,) = code_blocks(ROOT / "README.md", "python")
+    done = subprocess.run(
+        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == [
+        "guard-not-satisfied",
+        "1 sampled begin-testing testing lab-tech-rivera",
+        "2 testing release released qp-director-santos",
+    ]
+    with interlock.open(f"sqlite:///{tmp_path}/batches.db?mode=ro") as store:
+        assert [batch.subject_ref for batch in store.instances(state="released")] == ["B-0044"]
+
+
+def test_the_shell_lines_of_the_readme_work(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text()
+    lines = re.findall(r"^    (export \S+|interlock .*)$", readme, re.MULTILINE)
+    assert len(lines) == 5
+    machine = ROOT / "examples" / "batch-qualification.machine.json"
+    script = "\n".join(lines).replace("examples/batch-qualification.machine.json", str(machine))
+    script = script.replace("interlock instantiate", "ID=$(interlock instantiate", 1)
+    script = re.sub(r"(ID=\$\(interlock instantiate.*)", r"\1)", script)
+    script = script.replace("fire ID", "fire $ID").replace("history ID", "history $ID")
+    done = subprocess.run(
+        ["bash", "-euc", script],
+        cwd=tmp_path,
+        env={"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "LANG": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "begin-testing" in done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)[^)]*\)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_every_decision_is_numbered_once() -> None:
+    numbers = [page.name[:4] for page in (ROOT / "docs" / "adr").glob("[0-9]*.md")]
+    assert sorted(numbers) == [f"{number:04}" for number in range(1, len(numbers) + 1)]
+
+
+def test_the_glossary_is_in_order() -> None:
+    words = re.findall(
+        r"^\| (?!word|---)([^|]+?) \|", (ROOT / "docs/glossary.md").read_text(), re.M
+    )
+    assert words == sorted(words, key=str.lower)
+
+
+def test_the_architecture_page_names_the_modules_there_are() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    core = {path.stem for path in (ROOT / "src/interlock/core").glob("[a-z]*.py")}
+    named = {
+        word
+        for row in re.findall(r"^\| (`.*?) \|", page, re.M)
+        for word in re.findall(r"`(\w+)`", row)
+    }
+    assert core == named
+
+
+def test_the_public_names_are_there() -> None:
+    assert [name for name in interlock.__all__ if not hasattr(interlock, name)] == []
+
+
+@pytest.mark.parametrize("target", ["demo", "test"])
+def test_the_targets_of_the_readme_are_in_the_makefile(target: str) -> None:
+    assert f"    make {target} " in (ROOT / "README.md").read_text()
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.M)
