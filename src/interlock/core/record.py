@@ -8,11 +8,12 @@ why heads are worth keeping elsewhere.
 
 A digest covers what is stored, never a value that a store might round: times as whole microseconds,
 payloads by their salted digest, so that destroying a payload leaves the chain whole. Fields are
-joined by NUL, which no text holds, and which of them are absent is said first: so no two records
-have the same bytes.
+joined by NUL, which no text holds, and a field that may be absent is marked: so no two records have
+the same bytes.
 """
 
 import hashlib
+from collections.abc import Iterable
 from typing import NamedTuple
 
 _sha256 = hashlib.sha256
@@ -54,45 +55,37 @@ class Genesis(NamedTuple):
 
 def genesis_digest(row: Genesis) -> bytes:
     """Make the digest that the chain of an instance starts from; `row`'s own is not read."""
-    id, declaration, begun, actor, subject, payload, metadata, _ = row
-    absent = (
-        (actor is None) + 2 * (subject is None) + 4 * (payload is None) + 8 * (metadata is None)
-    )
-    content = (
-        f"interlock/genesis/1\0{absent}\0{id}\0{declaration}\0{begun}\0{actor or ''}\0"
-        f"{subject or ''}\0{payload or ''}\0{metadata.hex() if metadata else ''}"
-    )
+    id, declaration, begun, *said, _ = row
+    content = f"interlock/genesis/1\0{id}\0{declaration}\0{begun}\0{_told(said)}"
     return _sha256(content.encode()).digest()
 
 
 def entry_digest(previous: bytes, instance_id: str, row: HistoryRow) -> bytes:
     """Make the digest of an entry that follows the digest `previous`; `row`'s own is not read.
 
-    The fields stand in the order of the row, after the tag of this form, which are absent, and the
-    instance.
+    The fields stand in the order of the row, after the tag of this form and the instance.
     """
-    number, entry_id, origin, action, target, actor, at, guard, payload, reason, *refs, asked, _ = (
-        row
-    )
-    correlation, causation, worker, key = refs
-    absent = (
-        (actor is None)
-        + 2 * (guard is None)
-        + 4 * (payload is None)
-        + 8 * (reason is None)
-        + 16 * (correlation is None)
-        + 32 * (causation is None)
-        + 64 * (worker is None)
-        + 128 * (key is None)
-        + 256 * (asked is None)
-    )
+    number, entry_id, origin, action, target, actor, at, guard = row[:8]
+    said = row[8:15]
     content = (
-        f"interlock/entry/1\0{absent}\0{instance_id}\0{number}\0{entry_id}\0{origin}\0"
-        f"{action}\0{target}\0{actor or ''}\0{at}\0{guard or ''}\0{payload or ''}\0"
-        f"{reason.hex() if reason else ''}\0{correlation or ''}\0{causation or ''}\0"
-        f"{worker or ''}\0{key or ''}\0{asked.hex() if asked else ''}"
+        f"interlock/entry/1\0{instance_id}\0{number}\0{entry_id}\0{origin}\0{action}\0{target}\0"
+        f"{'-' if actor is None else f'+{actor}'}\0{at}\0{guard}\0"
+        f"{_NOTHING_TOLD if said == _NOTHING_SAID else _told(said)}"
     )
     return _sha256(previous + content.encode()).digest()
+
+
+def _told(values: Iterable[str | bytes | None]) -> str:
+    """Write optional fields so that an absent one is like no other."""
+    return "\0".join(
+        "-" if value is None else f"+{value.hex() if isinstance(value, bytes) else value}"
+        for value in values
+    )
+
+
+# Most entries say nothing beyond the move: no payload, references or keys.
+_NOTHING_SAID = (None,) * 7
+_NOTHING_TOLD = _told(_NOTHING_SAID)
 
 
 def payload_digest(salt: bytes, content: bytes) -> bytes:

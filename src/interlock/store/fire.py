@@ -168,7 +168,7 @@ class _Sheet:
             )
         except Rejected as refusal:
             self.refused = True
-            return refusal
+            return refusal.with_traceback(None)  # its frames hold the whole sheet
         (_, number, origin, target, action, actor, at, asserted, reason, *references) = entry
         reason_id = reason_digest = None
         if reason is not None:

@@ -5,7 +5,9 @@ write too; so what is decided on it is written only if the instance still stands
 schema sees to, and a refusal is never given on it without reading first.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from interlock.core.machine import Machine, Snapshot
@@ -30,7 +32,7 @@ class Standings:
     """
 
     def __init__(self) -> None:
-        self.kept: dict[str, Standing] = {}
+        self.kept: OrderedDict[str, Standing] = OrderedDict()
 
     def keep(self, standings: Mapping[str, Standing]) -> None:
         """Keep what was just committed, unless something later is kept already."""
@@ -38,7 +40,8 @@ class Standings:
         for id, standing in standings.items():
             earlier = kept.get(id)
             if earlier is None and len(kept) >= KEPT_MAX:
-                kept.pop(next(iter(kept), ""), None)
+                with suppress(KeyError):  # another thread may have emptied it
+                    kept.popitem(last=False)
             if earlier is None or earlier.snapshot.version < standing.snapshot.version:
                 kept[id] = standing
 

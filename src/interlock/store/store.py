@@ -362,14 +362,14 @@ class Store:
             except InvalidRequest as refusal:
                 id: object = asked.id
                 refusal.instance_id = id if isinstance(id, str) else None
-                attempts.append(refusal)
+                attempts.append(refusal.with_traceback(None))
         return attempts
 
     def _try_birth(self, declared: Declared, birth: Birth) -> BirthAttempt | Rejected:
         try:
             return self._prepare_birth(declared, birth)
         except InvalidRequest as refusal:
-            return refusal
+            return refusal.with_traceback(None)
 
 
 def _ignore(told: object) -> None:
