@@ -17,7 +17,7 @@ def figures(folder: Path, *, quick: bool) -> Iterator[Figure]:
     yield from fires.firing(folder)
     yield from fires.growing(folder, 20_000 if quick else 100_000, 50_000 if quick else 1_000_000)
     yield from records.verifying(folder, 20_000 if quick else 100_000)
-    yield from records.remembering(folder, 20_000 if quick else 200_000)
+    yield from records.remembering(folder, 20_000 if quick else 500_000)
 
 
 def main() -> None:

@@ -13,12 +13,15 @@ from bench.fires import ROUND_TRIP
 from bench.harness import Figure, at_least, at_most, in_turns, rate
 
 # Run in a process of its own, so that its peak is its own.
+# VmHWM, because what getrusage says of a child begins with the peak of its parent.
 _PEAK = """
-import json, resource, sys
+import json, re, sys
 import interlock
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def peak():
+    return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
+before = peak()
 {work}
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+print(peak() - before)
 """
 _VERIFY = "interlock.open(sys.argv[1]).verify(report=sys.argv[2])"
 _INGEST = """

@@ -32,8 +32,8 @@ from interlock.store.statements import load_statements
 T = TypeVar("T")
 
 OLDEST_SQLITE = (3, 38, 0)  # STRICT tables, and JSON functions in every build
-UNFOLDED_MAX = 1000  # rows changed before the log is folded back: some 6 MB, then reused
-CACHE_KIB = 16 * 1024  # of pages, for each connection
+LOG_PAGES = 1500  # in the write-ahead log, about, before it is folded back and written over
+CACHE_KIB = 16 * 1024  # of pages, for the writer; readers have SQLite's own 2,000
 READERS_KEPT = 8
 
 STATEMENTS = load_statements(Path(__file__).parent / "statements.sql")
@@ -91,7 +91,7 @@ class Database:
         self._lock = threading.RLock()
         self._readers: deque[sqlite3.Connection] = deque()
         self._folder: sqlite3.Connection | None = None
-        self._unfolded = 0
+        self._log_pages = 0
         self._unusable = ""
         _databases.add(self)
         if sqlite3.sqlite_version_info < OLDEST_SQLITE:
@@ -141,7 +141,8 @@ class Database:
                 answer = _drive(connection, plan)
                 committing = True
                 connection.execute("COMMIT")
-                self._unfolded += connection.total_changes - changes
+                # A page for the entry and one for its instance; in a batch many rows share theirs.
+                self._log_pages += 2 + (connection.total_changes - changes) // 3
             except (sqlite3.Error, *_UNREADABLE) as error:
                 _roll_back(connection)
                 if committing and isinstance(error, sqlite3.Error) and not is_busy(error):
@@ -150,7 +151,7 @@ class Database:
             except BaseException:
                 _roll_back(connection)
                 raise
-            if self._unfolded > UNFOLDED_MAX:
+            if self._log_pages > LOG_PAGES:
                 self._fold_log()
         return answer
 
@@ -231,11 +232,11 @@ class Database:
             timeout=self.settings.busy_ms / 1000,
             factory=self._factory,
         )
-        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         connection.create_function("salted_digest", 2, _salted_digest, deterministic=True)
         if writes:
             connection.execute(f"PRAGMA synchronous = {self.settings.synchronous}")
             connection.execute("PRAGMA wal_autocheckpoint = 0")
+            connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         else:
             connection.execute("PRAGMA query_only = ON")
         return connection
@@ -307,7 +308,7 @@ class Database:
         meanwhile. Readers may keep part of the log back for the next time. A failure costs nothing
         but a longer log.
         """
-        self._unfolded = 0
+        self._log_pages = 0
         if self.settings.path is None:
             return
         with suppress(sqlite3.Error):
