@@ -72,8 +72,6 @@ class Trail:
     def entry(self, row: HistoryRow) -> Sequence[Fault]:
         """Check the next entry and step over it."""
         number, transition_id, origin, action, target, actor, fired_at, guard, *_, digest = row
-        if number == self.number != 0:
-            return ()  # a number that stands twice is found by counting
         transition = self.machine.lookup.get((origin, action))
         try:
             sound = (
@@ -102,10 +100,12 @@ class Trail:
             yield Fault(6, None, f"an entry has the number {quoted(number)}")
             return
         gap = number != self.number + 1
-        if number < 1:
-            yield Fault(6, number, "sequence numbers begin with 1")
+        if number <= self.number:
+            yield Fault(
+                6, number, f"the sequence number does not rise: {number} after {self.number}"
+            )
         elif gap:
-            first, last = max(self.number, 0) + 1, number - 1
+            first, last = self.number + 1, number - 1
             missing = f"{first} to {last}" if first < last else f"{last}"
             yield Fault(5, number, f"entry {missing} is missing before this one")
         if row.from_state in self.machine.terminal_states:

@@ -61,7 +61,7 @@ class _Sheet:
     """The working sheet of one plan.
 
     Attributes:
-        found: where instances stood before the plan, as read.
+        found: where instances stood before the plan, as known or as read.
         moved: where those stand that it moves.
         answers: what idempotency keys have been answered.
         refused: whether a fire was refused.
@@ -90,19 +90,20 @@ class _Sheet:
         self.payloads: list[Row] = []
 
     def suffices(self, attempts: Sequence[FireAttempt | Rejected]) -> bool:
-        """Say whether all can be decided on what is known: no key to look up, no instance."""
+        """Take what is known; say whether all can be decided on it, without looking up a key."""
         for attempt in attempts:
-            if isinstance(attempt, FireAttempt) and (
-                attempt.idempotency_key is not None or attempt.instance_id not in self.known
-            ):
-                return False
+            if isinstance(attempt, FireAttempt):
+                standing = self.known.get(attempt.instance_id)
+                if standing is None or attempt.idempotency_key is not None:
+                    return False
+                self.found[attempt.instance_id] = standing
         return True
 
     def read(self, attempts: Sequence[FireAttempt | Rejected]) -> Plan[None]:
-        """Read what is not known of the instances, and the answers that keys have had."""
-        tenant, known, machines = self.context.tenant, self.known, self.context.machines
+        """Read where the instances stand, and the answers that keys have had."""
+        tenant, machines = self.context.tenant, self.context.machines
         fires = [attempt for attempt in attempts if isinstance(attempt, FireAttempt)]
-        missing = {fire.instance_id for fire in fires if fire.instance_id not in known}
+        missing = {fire.instance_id for fire in fires} - self.found.keys()
         if missing:
             rows = yield Statement("read_snapshot", [(tenant, root_of(id), id) for id in missing])
             compiled = yield from machines.fetch({row[1] for row in rows})
@@ -157,7 +158,7 @@ class _Sheet:
         """Decide one fire, and owe its rows."""
         id, request, new_id, key, request_digest = fire
         tenant, limits, _, clock, _ = self.context
-        standing = self.moved.get(id) or self.known.get(id) or self.found.get(id)
+        standing = self.moved.get(id) or self.found.get(id)
         if standing is None:
             self.refused = True
             return not_known(id)

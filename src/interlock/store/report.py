@@ -28,15 +28,30 @@ class ReportWriter:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._separator = "\n"
-        stream.write(_OPENING)
+        self._write(_OPENING)
 
     def head(self, head: Head) -> None:
         line = json.dumps([head.instance, head.number, head.digest.hex()])
-        self._stream.write(f"{self._separator}{line}")
+        self._write(f"{self._separator}{line}")
         self._separator = ",\n"
 
     def close(self, report: Report) -> None:
-        self._stream.write(f"\n], {json.dumps(report.as_dict())[1:]}\n")
+        self._write(f"\n], {json.dumps(report.as_dict())[1:]}\n")
+
+    def _write(self, text: str) -> None:
+        with _writing(getattr(self._stream, "name", "the report")):
+            self._stream.write(text)
+
+
+@contextmanager
+def _writing(name: object) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:  # the reader of a stream went away; that is its affair
+        raise
+    except OSError as error:
+        what = f"the report `{name}` cannot be written: {error}"
+        raise InvalidRequest(what, argument="report") from error
 
 
 class _NoWriter:
@@ -66,16 +81,17 @@ def open_report(target: Path | str | TextIO | None) -> Iterator[ReportWriter | _
 @contextmanager
 def _whole_file(path: Path) -> Iterator[TextIO]:
     partial = path.with_name(f"{path.name}.partial")
-    try:
+    with _writing(path):
         if path.is_dir():
-            raise IsADirectoryError(f"`{path}` is a directory")
-        with partial.open("w", encoding="utf-8") as stream:
-            yield stream
-        partial.replace(path)
-    except OSError as error:
-        what = f"the report `{path}` cannot be written: {error}"
-        raise InvalidRequest(what, argument="report") from error
+            raise IsADirectoryError("it is a directory")
+        stream = partial.open("w", encoding="utf-8")
+    try:
+        yield stream
+        with _writing(path):
+            stream.close()
+            partial.replace(path)
     finally:
+        stream.close()
         partial.unlink(missing_ok=True)
 
 
@@ -123,7 +139,9 @@ def _checked(document: Any) -> list[Any]:
 
 def _head(row: Any) -> Head:
     match row:
-        case [str(instance), int(number), str(digest)] if not isinstance(number, bool):
+        case [str(instance), int(number), str(digest)] if (
+            not isinstance(number, bool) and number >= 0
+        ):
             return Head(instance, number, bytes.fromhex(digest))
         case _:
             raise ValueError("a head is an instance, a number and a digest")

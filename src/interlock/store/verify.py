@@ -21,7 +21,7 @@ from interlock.core.identity import root_of
 from interlock.core.machine import Machine
 from interlock.core.record import Genesis
 from interlock.core.rejection import StorageFailure
-from interlock.core.text import clipped, quoted
+from interlock.core.text import Limits, clipped, quoted
 from interlock.store.plan import Plan, Row, Statement
 from interlock.store.read import not_known
 
@@ -30,6 +30,7 @@ T = TypeVar("T")
 PAGE_ROWS = 2000  # entries read in one transaction
 FINDINGS_KEPT = 10_000  # in a report's memory; the count goes on
 MACHINES_KEPT = 256
+_NO_LIMITS = Limits(name_bytes=2**31, declaration_bytes=2**31)  # a store may have its own
 _ANY_WIDTH = 10_000  # characters of an id in a finding, which somebody may want to look up
 PAGE_DECLARATIONS = 20
 
@@ -130,24 +131,44 @@ def verify(
         NotKnown: the records hold nothing of the instance `id`.
         StorageFailure: the file cannot be read. That it is damaged is a finding, not a failure.
     """
-    audit = _Audit(database, tenant, id, since, on_head, on_finding)
+    audit = _Audit(database, tenant, id, since, _through(on_head), _through(on_finding))
     try:
         if id is None:
             audit.misfits()
             audit.declarations()
-        audit.records(on_page)
+        audit.records(_through(on_page))
         if id is None:
             audit.start_keys()
     except StorageFailure as failure:
         if failure.kind != "damaged":
             raise
         audit.found(id, [Fault(10, None, str(failure))])
+    except _ListenerFailed as failed:
+        raise failed.error from None
     except (TypeError, AttributeError, ValueError) as error:
         what = f"a stored value is of a type that no store writes ({error}); nothing more was read"
         audit.found(id, [Fault(10, None, what)])
     if id is not None and not audit.instances and not audit.count:
         raise not_known(id)
     return Report(audit.instances, audit.entries, audit.count, tuple(audit.findings))
+
+
+class _ListenerFailed(Exception):
+    """Carries what a listener raised past those who would take it for a fault of the records."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def _through(listener: Callable[[T], None]) -> Callable[[T], None]:
+    def tell(told: T) -> None:
+        try:
+            listener(told)
+        except Exception as error:
+            raise _ListenerFailed(error) from error
+
+    return tell
 
 
 class _Walk:
@@ -284,15 +305,15 @@ class _Audit:
         digest = ""
         while page := self.read(self._declarations_page, digest):
             for row, transitions in page:
-                digest = row[0]
-                what = f"declaration {clipped(digest)}"
+                digest = _next(row[0])
+                what = f"declaration {clipped(row[0])}"
                 faults = _declaration_faults(row, transitions)
                 self.found(None, (Fault(1, None, f"{what}: {fault}") for fault in faults))
 
     def _declarations_page(self, digest: str) -> Plan[list[tuple[Row, list[Row]]]]:
         page = []
-        after = (self.tenant, digest, PAGE_DECLARATIONS)
-        for row in (yield Statement("audit_declarations", [after])):
+        first = (self.tenant, digest, PAGE_DECLARATIONS)
+        for row in (yield Statement("audit_declarations", [first])):
             page.append((row, (yield from self._transitions(row))))
         return page
 
@@ -309,16 +330,16 @@ class _Audit:
         only = self.only
         place: Row = ("", "", _FIRST) if only is None else (root_of(only), only, _FIRST)
         last = (_BEYOND, _BEYOND) if only is None else place[:2]
-        done = ("", "") if only is None else (place[0], "")
+        done = place[:2]  # up to here, everything has been looked for that no walk meets
         more = True
         while more:
             rows, strays = self.read(self._records_page, place, last, done)
             more = len(rows) == PAGE_ROWS
             self._follow(rows)
             if more:
-                number, *_, root = rows[-1]
-                place = (root, rows[-1][_ID], _FIRST if number is None else min(number + 1, _LAST))
-                done = _finished(rows) or done
+                place = _after(rows[-1], place)
+                finished = _finished(rows)
+                done = (finished[0], _next(finished[1])) if finished else done
             for instance, fault in strays:
                 self.found(instance, [fault])
             on_page(self.entries)
@@ -348,6 +369,8 @@ class _Audit:
         for id, count, number in (yield Statement("audit_strays", bounds)):
             what = f"the instance is gone, but {count} of its entries are here, up to {number}"
             strays.append((id, Fault(10, None, what)))
+        for (id,) in (yield Statement("audit_twins", bounds)):
+            strays.append((id, Fault(2, None, "the instance stands twice")))
         for id, number in (yield Statement("audit_numbers", bounds)):
             strays.append((id, Fault(6, number, "its number stands twice in this history")))
         for id, number, transition_id in (yield Statement("audit_repeats", bounds)):
@@ -361,15 +384,16 @@ class _Audit:
 
     def _follow(self, rows: list[Row]) -> None:
         """Walk over the rows of a page."""
-        walk, root, id = self.walk, None, None
+        walk, root, id, number = self.walk, None, None, None
         if walk is not None:
             root, id = walk.root, walk.id
         for row in rows:
             if walk is None or row[_ID] != id or row[_ROOT] != root:
                 self._finish()
-                walk = self._begin(row)
+                walk, number = self._begin(row), None
                 root, id = walk.root, walk.id
-            if row[0] is not None:
+            if row[0] is not None and row[0] != number:  # what stands twice is found by counting
+                number = row[0]
                 self.entries += 1
                 faults = walk.entry(row)
                 if faults:
@@ -405,10 +429,30 @@ class _Audit:
     def start_keys(self) -> None:
         key = ""
         while page := self.read(_one_statement, "audit_start_keys", (self.tenant, key, PAGE_ROWS)):
-            for key, instance_id, found in page:
+            for named, instance_id, found in page:
+                key = _next(named)
                 if found is None:
-                    what = f"the instance is gone, but the idempotency key {quoted(key)} names it"
+                    what = f"the instance is gone, but the idempotency key {quoted(named)} names it"
                     self.found(instance_id, [Fault(10, None, what)])
+
+
+def _after(row: Row, place: Row) -> Row:
+    """Give the place of what comes next to `row`, the last of the page that began at `place`.
+
+    A row without an entry was read when its instance had no more. What stands twice is not read
+    twice: whatever a rebuilt table holds, the walk comes to an end.
+    """
+    number, id, root = row[0], row[_ID], row[_ROOT]
+    beyond = number is None or number >= _LAST
+    after = (root, _next(id), _FIRST) if beyond else (root, id, number + 1)
+    if after <= place:
+        raise ValueError(f"the key {quoted(id)} does not sort where it stands")
+    return after
+
+
+def _next(text: str) -> str:
+    """Give the text that comes right after `text`, in the order of bytes."""
+    return f"{text}\0"
 
 
 def _one_statement(name: str, parameters: Row) -> Plan[list[Row]]:
@@ -423,7 +467,7 @@ def _finished(rows: list[Row]) -> Row | None:
 
 def _machine(digest: str, text: str | None) -> Machine | None:
     declaration = _declaration(text)
-    return None if check_declaration(declaration) else Machine(declaration, digest)
+    return None if check_declaration(declaration, _NO_LIMITS) else Machine(declaration, digest)
 
 
 def _declaration(text: Any) -> Any:
@@ -439,7 +483,7 @@ def _declaration_faults(row: Row, transitions: list[Row]) -> Iterator[str]:
     if not isinstance(text, str) or _digest(text) != digest:
         yield "its text was altered: its digest differs"
     declaration = _declaration(text)
-    defects = check_declaration(declaration)
+    defects = check_declaration(declaration, _NO_LIMITS)
     if defects:
         yield f"it is not well formed: {defects[0]}"
         return

@@ -13,7 +13,7 @@ from interlock.store import verify
 from interlock.store.store import Store
 from interlock.store.verify import Finding, Report
 from tests.support.faulty import CODES, Faults, faulty_store
-from tests.support.machines import BATCH, MACHINES, TOGGLE, paths_of
+from tests.support.machines import BATCH, MACHINES, TOGGLE, declare, paths_of
 from tests.support.tampering import File, copy_healthy, found, healthy, tampered
 
 
@@ -71,6 +71,35 @@ def test_every_example_machine_in_every_state_is_sound(name: str, store: Store) 
         entries += len(path)
         assert store.verify(id) == Report(1, len(path), 0, ())
     assert store.verify() == Report(len(paths_of(declaration)), entries, 0, ())
+
+
+def test_names_as_long_as_the_limits_of_the_store_allow_are_sound(path: Path) -> None:
+    """The records say nothing of limits, so a store opened with others verifies them as well."""
+    long, end = "x" * 3000, "y" * 3000
+    wide = interlock.Limits(name_bytes=4096)
+    steps = [{"from_state": long, "action": "go", "to_state": end, "guard": "g" * 3000}]
+    with interlock.open(f"sqlite:///{path}", limits=wide) as store:
+        store.fire(store.instantiate(declare([long, end], steps)), "go", guard_satisfied=True)
+        assert store.verify() == Report(1, 1, 0, ())
+    with interlock.open(f"sqlite:///{path}") as store:
+        assert store.verify() == Report(1, 1, 0, ())
+
+
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt, ZeroDivisionError, ValueError, TypeError, AttributeError, OSError]
+)
+def test_what_a_listener_raises_comes_out(error: type[BaseException], path: Path) -> None:
+    """It is no finding, and the store goes on working."""
+
+    def fail(_: object) -> None:
+        raise error("the listener's own")
+
+    with tampered(path, lambda file: file.set_entry("long", 12, actor_ref="x")) as store:
+        with pytest.raises(error, match="the listener's own"):
+            store.verify(on_page=fail)
+        with pytest.raises(error, match="the listener's own"):
+            store.verify(on_finding=fail)
+        assert found(store.verify()) == [("long", 12, 5)]
 
 
 def test_refused_calls_leave_a_sound_store(store: Store) -> None:

@@ -111,7 +111,7 @@ SPARE: list[Any] = [None, "", " ", "x", 0, 1, 2**62, b"", b"x" * 32]
 
 
 @given(data=st.data())
-@examples(60)
+@examples(25)
 def test_a_random_change_of_one_value_is_found(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -93,7 +93,6 @@ class Database:
         self._folder: sqlite3.Connection | None = None
         self._log_pages = 0
         self._unusable = ""
-        _databases.add(self)
         if sqlite3.sqlite_version_info < OLDEST_SQLITE:
             oldest = ".".join(map(str, OLDEST_SQLITE))
             raise StorageFailure(f"SQLite {sqlite3.sqlite_version} is too old; {oldest} is needed")
@@ -106,6 +105,7 @@ class Database:
         except BaseException:
             self._writer.close()
             raise
+        _databases.add(self)
 
     def read(self, plan: Plan[T], *, lenient: bool = False) -> T:
         """Drive a reading plan on one snapshot of the database.

@@ -151,9 +151,9 @@ UPDATE interlock_migrations SET name = name;
 
 -- name: audit_declarations
 -- parameters: tenant digest limit
--- A page of declarations after a digest.
+-- A page of declarations from a digest.
 SELECT digest, text, initial_state, transition_count FROM declarations
-WHERE tenant = :tenant AND digest > :digest
+WHERE tenant = :tenant AND digest >= :digest
 ORDER BY digest LIMIT :limit;
 
 -- name: audit_declaration
@@ -191,11 +191,11 @@ ORDER BY i.root, i.id, h.sequence_number LIMIT :limit;
 
 -- name: audit_strays
 -- parameters: tenant root id last_root last_id
--- Entries, after the instance (root, id) to (last_root, last_id), whose instance is gone.
+-- Entries, from the instance (root, id) to (last_root, last_id), whose instance is gone.
 SELECT h.instance_id, count(*), max(h.sequence_number)
 FROM history AS h
 WHERE h.tenant = :tenant
-    AND (h.root, h.instance_id) > (:root, :id)
+    AND (h.root, h.instance_id) >= (:root, :id)
     AND (h.root, h.instance_id) <= (:last_root, :last_id)
     AND NOT EXISTS (
         SELECT 1 FROM instances AS i
@@ -203,13 +203,20 @@ WHERE h.tenant = :tenant
     )
 GROUP BY h.root, h.instance_id;
 
+-- name: audit_twins
+-- parameters: tenant root id last_root last_id
+-- Instances that stand twice under one id.
+SELECT id FROM instances
+WHERE tenant = :tenant AND (root, id) >= (:root, :id) AND (root, id) <= (:last_root, :last_id)
+GROUP BY root, id HAVING count(*) > 1;
+
 -- name: audit_numbers
 -- parameters: tenant root id last_root last_id
 -- Sequence numbers that stand twice in the history of one instance.
 SELECT h.instance_id, h.sequence_number
 FROM history AS h
 WHERE h.tenant = :tenant
-    AND (h.root, h.instance_id) > (:root, :id)
+    AND (h.root, h.instance_id) >= (:root, :id)
     AND (h.root, h.instance_id) <= (:last_root, :last_id)
 GROUP BY h.root, h.instance_id, h.sequence_number
 HAVING count(*) > 1;
@@ -220,7 +227,7 @@ HAVING count(*) > 1;
 SELECT h.instance_id, max(h.sequence_number), h.transition_id
 FROM history AS h
 WHERE h.tenant = :tenant
-    AND (h.root, h.instance_id) > (:root, :id)
+    AND (h.root, h.instance_id) >= (:root, :id)
     AND (h.root, h.instance_id) <= (:last_root, :last_id)
 GROUP BY h.root, h.instance_id, h.transition_id
 HAVING count(*) > 1;
@@ -234,12 +241,12 @@ FROM (
         metadata_digest AS digest
     FROM instances
     WHERE metadata_id IS NOT NULL AND tenant = :tenant
-        AND (root, id) > (:root, :id) AND (root, id) <= (:last_root, :last_id)
+        AND (root, id) >= (:root, :id) AND (root, id) <= (:last_root, :last_id)
     UNION ALL
     SELECT tenant, root, instance_id, sequence_number, reason_id, reason_digest
     FROM history
     WHERE reason_id IS NOT NULL AND tenant = :tenant
-        AND (root, instance_id) > (:root, :id) AND (root, instance_id) <= (:last_root, :last_id)
+        AND (root, instance_id) >= (:root, :id) AND (root, instance_id) <= (:last_root, :last_id)
 ) AS named
 LEFT JOIN payloads AS p
     ON p.tenant = named.tenant AND p.root = named.root AND p.id = named.payload_id
@@ -249,13 +256,13 @@ WHERE p.id IS NULL
 
 -- name: audit_start_keys
 -- parameters: tenant idempotency_key limit
--- A page of the idempotency keys of births after a key, each with the instance it names, if any.
+-- A page of the idempotency keys of births from a key, each with the instance it names, if any.
 SELECT k.idempotency_key, k.instance_id, i.id
 FROM start_keys AS k
 LEFT JOIN instances AS i
     ON i.tenant = k.tenant AND i.root = substr(k.instance_id, 1, instr(k.instance_id || '.', '.') - 1)
         AND i.id = k.instance_id
-WHERE k.tenant = :tenant AND k.idempotency_key > :idempotency_key
+WHERE k.tenant = :tenant AND k.idempotency_key >= :idempotency_key
 ORDER BY k.idempotency_key LIMIT :limit;
 
 -- name: audit_misfits

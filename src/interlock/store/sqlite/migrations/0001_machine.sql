@@ -157,6 +157,8 @@ BEGIN
         OR json_type(listed.value, '$.action') IS NOT 'text'
         OR trim(json_extract(listed.value, '$.action'), char(9, 10, 11, 12, 13, 32)) = ''
         OR coalesce(json_type(listed.value, '$.guard'), 'null') NOT IN ('null', 'text')
+        OR json_type(listed.value, '$.guard') IS NULL  -- absent, or spelt with an escape
+            AND (SELECT count(*) FROM json_each(listed.value)) = 4
         OR trim(json_extract(listed.value, '$.guard'), char(9, 10, 11, 12, 13, 32)) = '';
     SELECT RAISE(ABORT, 'interlock: a transition leads from a state that is not terminal to a state')
     FROM json_each(NEW.text, '$.transitions') AS listed

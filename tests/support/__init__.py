@@ -1,0 +1,1 @@
+"""What tests share: example machines, an oracle over raw rows, faulty databases, processes."""
