@@ -26,7 +26,7 @@ REFUSED, USAGE, STORAGE, FAULT, INTERRUPTED, PIPE_CLOSED = 1, 2, 3, 70, 130, 141
 
 # Arguments that say how to go about it. An `invalid-request` about any other is the store's answer
 # to a call that was well written, such as a fire that is dated in the future.
-_USAGE_ARGUMENTS = {"url", "since", "batch", "format", "time_zone", "dir"}
+_USAGE_ARGUMENTS = {"url", "since", "report", "batch", "format", "time_zone", "dir"}
 
 
 class Unsound(Exception):

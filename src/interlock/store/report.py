@@ -12,11 +12,12 @@ million of them are read one at a time; a report that a tool laid out anew is re
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import ENOSPC
 from pathlib import Path
 from typing import Any, TextIO
 
 from interlock.core.identity import root_of
-from interlock.core.rejection import InvalidRequest
+from interlock.core.rejection import InvalidRequest, StorageFailure
 from interlock.store.verify import Head, Report
 
 _OPENING = '{"interlock_report": 1, "heads": ['
@@ -50,8 +51,10 @@ def _writing(name: object) -> Iterator[None]:
     except BrokenPipeError:  # the reader of a stream went away; that is its affair
         raise
     except OSError as error:
-        what = f"the report `{name}` cannot be written: {error}"
-        raise InvalidRequest(what, argument="report") from error
+        kind = "full" if error.errno == ENOSPC else "io"
+        raise StorageFailure(
+            f"the report `{name}` cannot be written: {error}", kind=kind
+        ) from error
 
 
 class _NoWriter:
@@ -81,10 +84,13 @@ def open_report(target: Path | str | TextIO | None) -> Iterator[ReportWriter | _
 @contextmanager
 def _whole_file(path: Path) -> Iterator[TextIO]:
     partial = path.with_name(f"{path.name}.partial")
-    with _writing(path):
+    try:
         if path.is_dir():
             raise IsADirectoryError("it is a directory")
         stream = partial.open("w", encoding="utf-8")
+    except OSError as error:
+        what = f"the report `{path}` cannot be written: {error}"
+        raise InvalidRequest(what, argument="report") from error
     try:
         yield stream
         with _writing(path):

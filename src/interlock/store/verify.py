@@ -221,6 +221,15 @@ class _Walk:
             yield Fault(1, None, f"the genesis is not that of the earlier report: {what}")
 
 
+def _reportable(head: Row) -> bool:
+    """Say whether a report can hold a head, which was read from who knows what."""
+    match head:
+        case (_, int(number), bytes()):
+            return number >= 0
+        case _:
+            return False
+
+
 def _heads(expected: Head, found: bytes) -> str:
     return f"expected head {expected.digest.hex()[:16]}…, found {found.hex()[:16]}…"
 
@@ -418,7 +427,7 @@ class _Audit:
         if walk is None:
             return
         self.found(walk.id, walk.finish())
-        if walk.root == root_of(walk.id):
+        if walk.root == root_of(walk.id) and _reportable(walk.head):
             self.on_head(walk.head)
 
     def found_gone(self, heads: Iterable[Head]) -> None:
@@ -450,9 +459,9 @@ def _after(row: Row, place: Row) -> Row:
     return after
 
 
-def _next(text: str) -> str:
-    """Give the text that comes right after `text`, in the order of bytes."""
-    return f"{text}\0"
+def _next(key: Any) -> Any:
+    """Give what comes right after a key, in the order of bytes. A damaged one may be bytes."""
+    return key + (b"\0" if isinstance(key, bytes) else "\0")
 
 
 def _one_statement(name: str, parameters: Row) -> Plan[list[Row]]:

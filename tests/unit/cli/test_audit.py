@@ -81,4 +81,4 @@ def test_verify_refusals(run: CommandLine, released: str) -> None:
     assert result.stdout == ""
     run.refused("invalid-request", "verify", "--since", MACHINE, code=2)
     assert "nosuch.json" in run.misused("verify", "--since", "nosuch.json")
-    run.refused("storage-failure", "verify", "--report", "no/such/folder.json", code=3)
+    run.refused("invalid-request", "verify", "--report", "no/such/folder.json", code=2)
