@@ -7,7 +7,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import count, cycle
+from itertools import count, cycle, islice
 from pathlib import Path
 from random import Random
 
@@ -199,7 +199,7 @@ def fill(store: Store, instances: int, entries: int) -> None:
         for id in ids
         for number in range(entries)
     )
-    while batch := [fire for fire, _ in zip(fires, range(2000), strict=False)]:
+    while batch := list(islice(fires, 2000)):
         store.fire_many(batch)
 
 

@@ -313,8 +313,8 @@ class _Audit:
     def declarations(self) -> None:
         digest = ""
         while page := self.read(self._declarations_page, digest):
+            digest = _later(_next(page[-1][0][0]), digest)
             for row, transitions in page:
-                digest = _next(row[0])
                 what = f"declaration {clipped(row[0])}"
                 faults = _declaration_faults(row, transitions)
                 self.found(None, (Fault(1, None, f"{what}: {fault}") for fault in faults))
@@ -438,8 +438,8 @@ class _Audit:
     def start_keys(self) -> None:
         key = ""
         while page := self.read(_one_statement, "audit_start_keys", (self.tenant, key, PAGE_ROWS)):
+            key = _later(_next(page[-1][0]), key)
             for named, instance_id, found in page:
-                key = _next(named)
                 if found is None:
                     what = f"the instance is gone, but the idempotency key {quoted(named)} names it"
                     self.found(instance_id, [Fault(10, None, what)])
@@ -449,13 +449,17 @@ def _after(row: Row, place: Row) -> Row:
     """Give the place of what comes next to `row`, the last of the page that began at `place`.
 
     A row without an entry was read when its instance had no more. What stands twice is not read
-    twice: whatever a rebuilt table holds, the walk comes to an end.
+    twice.
     """
     number, id, root = row[0], row[_ID], row[_ROOT]
     beyond = number is None or number >= _LAST
-    after = (root, _next(id), _FIRST) if beyond else (root, id, number + 1)
-    if after <= place:
-        raise ValueError(f"the key {quoted(id)} does not sort where it stands")
+    return _later((root, _next(id), _FIRST) if beyond else (root, id, number + 1), place)
+
+
+def _later(after: T, before: T) -> T:
+    """Give where a page ends, unless that is where it began: a damaged table goes in circles."""
+    if after <= before:  # type: ignore[operator]
+        raise ValueError(f"after the key {quoted(before)} comes {quoted(after)}")
     return after
 
 

@@ -3,6 +3,7 @@
 import json
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ import interlock
 from interlock import Fire
 from interlock.core.rejection import InvalidRequest, NotKnown, StorageFailure
 from interlock.store import verify
+from interlock.store.plan import Plan
 from interlock.store.store import Store
 from interlock.store.verify import Finding, Report
 from tests.support.faulty import CODES, Faults, faulty_store
@@ -265,3 +267,36 @@ def test_an_odd_reading_leaves_the_connection_as_it_was(path: Path) -> None:
         with pytest.raises(StorageFailure) as refusal:
             store.history(healthy()[1]["last"])
         assert refusal.value.kind == "damaged"
+
+
+@pytest.mark.parametrize("table", ["audit_declarations", "audit_records", "audit_start_keys"])
+def test_a_damaged_table_that_goes_in_circles_is_a_finding(
+    table: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rows do not stand in the order of their keys, so that a page leads back to its start."""
+    for number in range(3):
+        store.instantiate(BATCH, idempotency_key=f"key-{number}")
+    monkeypatch.setattr(verify, "PAGE_ROWS", 3)
+    read = store._database.read
+    first_page: list[Any] = []
+
+    def circling(plan: Plan[Any], *, lenient: bool = False) -> Any:
+        def driven() -> Plan[Any]:
+            nonlocal first_page
+            statement = next(plan)
+            while True:
+                rows = yield statement
+                if statement.name == table:
+                    first_page = first_page or rows
+                    rows = first_page
+                try:
+                    statement = plan.send(rows)
+                except StopIteration as end:
+                    return end.value
+
+        return read(driven(), lenient=lenient)
+
+    monkeypatch.setattr(store._database, "read", circling)
+    report = store.verify()
+    assert [finding.invariant for finding in report.findings] == [10]
+    assert "after the key" in report.findings[0].what
