@@ -40,12 +40,12 @@ def fire(
             all of them known gives the first answers, some is a conflict.
         halting: a refusal stops the later fires on the same instance, whose outcome is None.
     """
-    sheet = _Sheet(context, known)
-    if not sheet.suffices(attempts):
+    sheet = _Sheet(context)
+    if not sheet.suffices(attempts, known):
         yield from sheet.read(attempts)
     outcomes = sheet.answer(attempts, whole=whole, halting=halting)
     if sheet.refused and known:
-        sheet = _Sheet(context, {})
+        sheet = _Sheet(context)
         yield from sheet.read(attempts)
         outcomes = sheet.answer(attempts, whole=whole, halting=halting)
     if whole and outcomes and isinstance(outcomes[-1], Rejected):
@@ -73,15 +73,13 @@ class _Sheet:
         "context",
         "entries",
         "found",
-        "known",
         "moved",
         "payloads",
         "refused",
     )
 
-    def __init__(self, context: Context, known: Mapping[str, Standing]) -> None:
+    def __init__(self, context: Context) -> None:
         self.context = context
-        self.known = known
         self.found: dict[str, Standing] = {}
         self.moved: dict[str, Standing] = {}
         self.answers: dict[tuple[str, str], Answer] = {}
@@ -89,18 +87,22 @@ class _Sheet:
         self.entries: list[Row] = []
         self.payloads: list[Row] = []
 
-    def suffices(self, attempts: Sequence[FireAttempt | Rejected]) -> bool:
+    def suffices(
+        self, attempts: Sequence[FireAttempt | Rejected], known: Mapping[str, Standing]
+    ) -> bool:
         """Take what is known; say whether all can be decided on it, without looking up a key."""
+        enough = True
         for attempt in attempts:
             if isinstance(attempt, FireAttempt):
-                standing = self.known.get(attempt.instance_id)
+                standing = known.get(attempt.instance_id)
+                if standing is not None:
+                    self.found[attempt.instance_id] = standing
                 if standing is None or attempt.idempotency_key is not None:
-                    return False
-                self.found[attempt.instance_id] = standing
-        return True
+                    enough = False
+        return enough
 
     def read(self, attempts: Sequence[FireAttempt | Rejected]) -> Plan[None]:
-        """Read where the instances stand, and the answers that keys have had."""
+        """Read where the instances stand that are not known, and the answers that keys have had."""
         tenant, machines = self.context.tenant, self.context.machines
         fires = [attempt for attempt in attempts if isinstance(attempt, FireAttempt)]
         missing = {fire.instance_id for fire in fires} - self.found.keys()

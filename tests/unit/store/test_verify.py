@@ -11,11 +11,12 @@ import interlock
 from interlock import Fire
 from interlock.core.rejection import InvalidRequest, NotKnown, StorageFailure
 from interlock.store import verify
-from interlock.store.plan import Plan
+from interlock.store.plan import Plan, Row, Statement
 from interlock.store.store import Store
 from interlock.store.verify import Finding, Report
 from tests.support.faulty import CODES, Faults, faulty_store
 from tests.support.machines import BATCH, MACHINES, TOGGLE, declare, paths_of
+from tests.support.plans import through
 from tests.support.tampering import File, copy_healthy, found, healthy, tampered
 
 
@@ -278,23 +279,17 @@ def test_a_damaged_table_that_goes_in_circles_is_a_finding(
         store.instantiate(BATCH, idempotency_key=f"key-{number}")
     monkeypatch.setattr(verify, "PAGE_ROWS", 3)
     read = store._database.read
-    first_page: list[Any] = []
+    first_page: list[Row] = []
+
+    def circle(statement: Statement, rows: list[Row]) -> list[Row]:
+        nonlocal first_page
+        if statement.name != table:
+            return rows
+        first_page = first_page or rows
+        return first_page
 
     def circling(plan: Plan[Any], *, lenient: bool = False) -> Any:
-        def driven() -> Plan[Any]:
-            nonlocal first_page
-            statement = next(plan)
-            while True:
-                rows = yield statement
-                if statement.name == table:
-                    first_page = first_page or rows
-                    rows = first_page
-                try:
-                    statement = plan.send(rows)
-                except StopIteration as end:
-                    return end.value
-
-        return read(driven(), lenient=lenient)
+        return read(through(plan, circle), lenient=lenient)
 
     monkeypatch.setattr(store._database, "read", circling)
     report = store.verify()
