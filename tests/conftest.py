@@ -32,3 +32,14 @@ def store(request: pytest.FixtureRequest, path: Path) -> Iterator[Store]:
     """An empty store, in memory and in a file."""
     with interlock.open("sqlite://" if request.param == "memory" else f"sqlite:///{path}") as store:
         yield store
+
+
+@pytest.fixture(params=["memory", "file"], scope="module")
+def lasting_store(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Store]:
+    """One store for all tests of a module: for those that draw many examples."""
+    path = tmp_path_factory.mktemp("lasting") / "store.db"
+    url = "sqlite://" if request.param == "memory" else f"sqlite:///{path}?synchronous=normal"
+    with interlock.open(url) as store:
+        yield store

@@ -6,7 +6,7 @@ reads from `read_declaration`, as an outside evaluator would.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +27,9 @@ from tests.support.machines import BATCH, MACHINES, Declaration, actions_of, pat
 from tests.support.strategies import declarations, examples
 
 
-@pytest.fixture(params=["memory", "file"], scope="module")
-def store(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Store]:
-    path: Path = tmp_path_factory.mktemp("acceptance") / "store.db"
-    url = "sqlite://" if request.param == "memory" else f"sqlite:///{path}?synchronous=normal"
-    with interlock.open(url) as store:
-        yield store
+@pytest.fixture(scope="module")
+def store(lasting_store: Store) -> Store:
+    return lasting_store
 
 
 # What the checks are made with

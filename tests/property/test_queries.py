@@ -1,8 +1,6 @@
 """What a history query gives, against its plain twin `HistoryQuery.matches`."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,14 +29,9 @@ MACHINE = declare(
 )
 
 
-@pytest.fixture(params=["memory", "file"], scope="module")
-def store(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Store]:
-    path: Path = tmp_path_factory.mktemp("queries") / "store.db"
-    url = "sqlite://" if request.param == "memory" else f"sqlite:///{path}?synchronous=normal"
-    with interlock.open(url) as store:
-        yield store
+@pytest.fixture(scope="module")
+def store(lasting_store: Store) -> Store:
+    return lasting_store
 
 
 OFFSETS = st.integers(0, 6)
