@@ -6,13 +6,14 @@ of them holds for the bare machine on SQLite is here.
 
 import json
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 import interlock
 from interlock import Fire, Rejected, StorageFailure
+from interlock.store.sqlite import migrate
 from interlock.store.store import Store
 from tests.support import processes
 from tests.support.machines import BATCH, TOGGLE
@@ -168,6 +169,23 @@ def test_O03_set_up_races(path: Path) -> None:
             made == connection.execute("SELECT max(number) FROM interlock_migrations").fetchone()[0]
         )
     sound(path)
+
+
+def test_O03_a_store_made_while_another_looks_is_not_foreign(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it is a store and what else is in the file are seen at one moment."""
+    names = migrate._names_of_ours
+
+    def make_it_first() -> set[str]:
+        monkeypatch.setattr(migrate, "_names_of_ours", names)
+        with suppress(StorageFailure):  # the look may keep it waiting
+            interlock.open(f"sqlite:///{path}?busy_ms=50").close()
+        return names()
+
+    monkeypatch.setattr(migrate, "_names_of_ours", make_it_first)
+    with interlock.open(f"sqlite:///{path}") as store:
+        assert store.verify().ok
 
 
 def test_O08_started_inside_a_transaction_that_rolled_back(store: Store) -> None:

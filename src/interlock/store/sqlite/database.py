@@ -252,7 +252,11 @@ class Database:
             raise StorageFailure(
                 f"{self.where} holds no interlock store of this version", kind="foreign"
             )
-        check_place(connection, self.where)
+        connection.execute("BEGIN")  # one snapshot: another process may make the store meanwhile
+        try:
+            check_place(connection, self.where)
+        finally:
+            _roll_back(connection)
         self._use_wal(connection)
         connection.execute("BEGIN IMMEDIATE")
         try:
