@@ -307,7 +307,7 @@ class _Audit:
     def misfits(self) -> None:
         for table, count in self.read(_one_statement, "audit_misfits", ()):
             if count:
-                what = f"{count} rows of {table} have keys that are not text"
+                what = f"{count} rows of {table} have a column of another type than the schema's"
                 self.found(None, [Fault(10, None, what)])
 
     def declarations(self) -> None:

@@ -267,7 +267,8 @@ ORDER BY k.idempotency_key LIMIT :limit;
 
 -- name: audit_misfits
 -- parameters:
--- Rows that no key finds, since a part of theirs is not even text. The schema allows none.
+-- Rows that no key finds, since a part of theirs is not even text. The schema allows none. Of
+-- transitions every page is read: elsewhere an index may stand in for a part of their row.
 SELECT 'instances', count(*) FROM instances
 WHERE typeof(tenant) <> 'text' OR typeof(root) <> 'text' OR typeof(id) <> 'text'
 UNION ALL
@@ -276,6 +277,10 @@ WHERE typeof(tenant) <> 'text' OR typeof(root) <> 'text' OR typeof(instance_id) 
 UNION ALL
 SELECT 'declarations', count(*) FROM declarations
 WHERE typeof(tenant) <> 'text' OR typeof(digest) <> 'text'
+UNION ALL
+SELECT 'declared_transitions', count(*) FROM declared_transitions
+WHERE typeof(tenant) <> 'text' OR typeof(digest) <> 'text' OR typeof(to_state) <> 'text'
+    OR typeof(ordinal) <> 'integer'
 UNION ALL
 SELECT 'start_keys', count(*) FROM start_keys
 WHERE typeof(tenant) <> 'text' OR typeof(idempotency_key) <> 'text'
