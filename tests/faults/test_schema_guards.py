@@ -399,6 +399,7 @@ def test_a_birth_is_lawful_or_refused(client: Client, resolution: str) -> None:
             "current_state": initial["initial_state"],
             "next_sequence_number": 1,
             "head_digest": row["genesis_digest"],
+            "idempotency_key": row["idempotency_key"] and "another",
         }
         refused = client.refused
         client.attempt(insert, *newborn.values())

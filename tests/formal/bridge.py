@@ -162,7 +162,7 @@ def walked(config: Config, entries: Entries) -> Trail:
 
 
 def _genesis(machine: Machine) -> Genesis:
-    unsigned = Genesis("i", machine.digest, to_microseconds(NOW), None, None, None, None, b"")
+    unsigned = Genesis("i", machine.digest, to_microseconds(NOW), *(None,) * 6, b"")
     return unsigned._replace(genesis_digest=genesis_digest(unsigned))
 
 

@@ -19,6 +19,7 @@ from tests.support import processes
 from tests.support.faulty import Faults, faulty_store
 from tests.support.machines import BATCH, TOGGLE
 from tests.support.records import breaches
+from tests.support.tampering import triggers_dropped
 from tests.support.together import all_at_once
 
 
@@ -66,11 +67,10 @@ def test_V02_hash_over_a_value_the_store_rounds(path: Path) -> None:
 
 def tampered(path: Path, *statements: str) -> None:
     """Change records behind the store's back, as somebody with the file in hand can."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        for (trigger,) in connection.execute(
-            "SELECT name FROM sqlite_schema WHERE type = 'trigger'"
-        ).fetchall():
-            connection.execute(f'DROP TRIGGER "{trigger}"')
+    with (
+        closing(sqlite3.connect(path, isolation_level=None)) as connection,
+        triggers_dropped(connection),
+    ):
         for statement in statements:
             connection.execute(statement)
 

@@ -7,7 +7,9 @@ of them holds for the bare machine on SQLite is here.
 import json
 import sqlite3
 from contextlib import closing, suppress
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -171,21 +173,23 @@ def test_O03_set_up_races(path: Path) -> None:
     sound(path)
 
 
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
 def test_O03_a_store_made_while_another_looks_is_not_foreign(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    number: int, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether it is a store and what else is in the file are seen at one moment."""
-    names = migrate._names_of_ours
+    look, looks = migrate._schema, count(1)
 
-    def make_it_first() -> set[str]:
-        monkeypatch.setattr(migrate, "_names_of_ours", names)
-        with suppress(StorageFailure):  # the look may keep it waiting
-            interlock.open(f"sqlite:///{path}?busy_ms=50").close()
-        return names()
+    def make_it_first(connection: sqlite3.Connection) -> dict[str, Any]:
+        if next(looks) == number:
+            with suppress(StorageFailure):  # the look may keep it waiting
+                interlock.open(f"sqlite:///{path}?busy_ms=50").close()
+        return look(connection)
 
-    monkeypatch.setattr(migrate, "_names_of_ours", make_it_first)
+    monkeypatch.setattr(migrate, "_schema", make_it_first)
     with interlock.open(f"sqlite:///{path}") as store:
         assert store.verify().ok
+    assert next(looks) > number
 
 
 def test_O08_started_inside_a_transaction_that_rolled_back(store: Store) -> None:

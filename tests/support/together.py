@@ -1,27 +1,22 @@
 """Calls of several threads, made to be committed together."""
 
 import threading
-from collections import deque
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+from interlock.store.group import Group
 from interlock.store.store import Store
 from tests.support.faulty import Faults
 
 
-class _Counting(deque):
-    """A queue that says when it has become so long."""
-
-    def __init__(self, length: int) -> None:
-        super().__init__()
-        self.length = length
-        self.full = threading.Event()
-
-    def append(self, item: Any) -> None:
-        super().append(item)
-        if len(self) == self.length:
-            self.full.set()
+def wait_until_gathered(group: Group[Any, Any], count: int) -> None:
+    """Wait until so many calls are in the batch that is gathering."""
+    deadline = time.monotonic() + 60
+    while len(group._gathering.tickets) < count:
+        assert time.monotonic() < deadline, "the calls do not come together"
+        time.sleep(0)
 
 
 def outcome_of(call: Callable[[], Any]) -> Any:
@@ -56,7 +51,7 @@ def in_one_batch(
     """Hold the commit of `first` until all of `calls` wait; then they are one batch, in order.
 
     `prepare` runs just before the batch, so that faults can be armed for its statements.
-    `verb` says whose queue it is: `fire` or `bear`.
+    `verb` says whose group it is: `fire` or `bear`.
     """
     held, go_on = threading.Event(), threading.Event()
 
@@ -64,18 +59,15 @@ def in_one_batch(
         held.set()
         assert go_on.wait(60)
 
-    group: Any = getattr(store._writer, verb).__self__
+    group = {"fire": store._writer._fires, "bear": store._writer._births}[verb]
     faults.watch("COMMIT", hold)
     with ThreadPoolExecutor(len(calls) + 1) as pool:
         leader = pool.submit(outcome_of, first)
         assert held.wait(60)
         futures: list[Future] = []
         for place, call in enumerate(calls, 1):
-            waiting = _Counting(place)
-            waiting.extend(group._waiting)
-            group._waiting = waiting
             futures.append(pool.submit(outcome_of, call))
-            assert waiting.full.wait(60)
+            wait_until_gathered(group, place)
         prepare()
         go_on.set()
         assert not isinstance(leader.result(60), BaseException), leader.result()

@@ -50,6 +50,8 @@ class Genesis(NamedTuple):
     subject_ref: str | None
     metadata_id: str | None
     metadata_digest: bytes | None
+    idempotency_key: str | None
+    request_digest: bytes | None
     genesis_digest: bytes
 
 

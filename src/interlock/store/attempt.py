@@ -66,8 +66,6 @@ class BirthAttempt(NamedTuple):
     text: str
     genesis: Genesis
     metadata: "Payload | None"
-    idempotency_key: str | None
-    request_digest: bytes | None
 
 
 class Payload(NamedTuple):
@@ -135,10 +133,12 @@ def prepare_birth(
         subject_ref,
         payload and payload.id,
         payload and payload_digest(payload.salt, payload.content),
+        key,
+        digest,
         b"",
     )
     genesis = genesis._replace(genesis_digest=genesis_digest(genesis))
-    return BirthAttempt(declared.machine, declared.text, genesis, payload, key, digest)
+    return BirthAttempt(declared.machine, declared.text, genesis, payload)
 
 
 def prepare_fire(

@@ -21,25 +21,25 @@ def bear(
     names = dict.fromkeys(birth.machine.digest for birth in births)
     rows = yield Statement("read_declaration", [(tenant, name) for name in names])
     known: dict[str, str] = dict(rows)
-    keys = [(tenant, birth.idempotency_key) for birth in births if birth.idempotency_key]
+    asked = [birth.genesis.idempotency_key for birth in births]
+    keys = [(tenant, key) for key in asked if key is not None]
     found = (yield Statement("read_start_key", keys)) if keys else []
     answers = {key: Answer(*answer) for key, *answer in found}
     outcomes: list[Outcome] = []
     declarations: list[Row] = []
     payloads: list[Row] = []
     instances: list[Row] = []
-    start_keys: list[Row] = []
     for birth in attempts:
         if isinstance(birth, Rejected):
             outcomes.append(birth)
             continue
-        genesis, key, request = birth.genesis, birth.idempotency_key, birth.request_digest
+        genesis = birth.genesis
+        key, request = genesis.idempotency_key, genesis.request_digest
         if key is not None and request is not None:
             if key in answers:
                 outcomes.append(answers[key].repeat(request, key, None))
                 continue
             answers[key] = Answer(genesis.id, request)
-            start_keys.append((tenant, key, genesis.id, request))
         digest, text = genesis.declaration_digest, birth.text
         if digest not in known:
             known[digest] = text
@@ -57,7 +57,6 @@ def bear(
         ("append_declaration", declarations),
         ("append_payload", payloads),
         ("append_instance", instances),
-        ("append_start_key", start_keys),
     ):
         if rows:
             yield Statement(name, rows)

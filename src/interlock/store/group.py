@@ -1,15 +1,19 @@
 """Committing together: callers that wait share one commit.
 
-The first caller to come takes the lead: it commits for itself at once, so a lone caller pays
-nothing. Those who come while that commit is under way wait, and the first of them leads the next
-one for all of them. There is no thread but the callers' own.
+A caller joins the batch that is gathering and waits for its turn at it. Who has the turn first
+leads: once no other batch is being committed, it closes this one and commits it for all who joined.
+So a lone caller commits at once, and those who come while a commit is under way share the next one.
+There is no thread but the callers' own.
 
-    group = Group(commit)          # commit: a list of calls -> a list of answers
-    group.submit(call)             # -> the answer to this call
+A signal handler may raise between any two steps of a caller. Whatever a caller holds is therefore
+held by a `with` on a lock, which nothing can come between, and whoever has the turn next goes on
+from what the batch says of itself. The locks are re-entrant, since a handler may also call.
+
+    group = Group(commit, recover)   # commit: a list of calls -> a list of answers
+    group.submit(call)               # -> the answer to this call
 """
 
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
@@ -19,18 +23,33 @@ Answer = TypeVar("Answer")
 BATCH_MAX = 128  # calls in one commit: bounds how long the first of them waits for the last
 
 
-class _Waiter(Generic[Call, Answer]):
-    """A caller who waits: woken with an answer, with an error, or with neither: to lead."""
+class _Ticket(Generic[Call, Answer]):
+    """A call in a batch; `answer` is set once it is known."""
 
-    __slots__ = ("answer", "answered", "call", "error", "woken")
+    __slots__ = ("answer", "call")
 
     def __init__(self, call: Call) -> None:
         self.call = call
         self.answer: Answer
-        self.answered = False
-        self.error: BaseException | None = None
-        self.woken = threading.Lock()
-        self.woken.acquire()
+
+
+class _Batch(Generic[Call, Answer]):
+    """Calls that are committed together.
+
+    Attributes:
+        turn: held by the caller who leads, then by each of the others for as long as it takes to
+            see that the batch is closed.
+        closed: nobody may join or withdraw, and nobody else is to lead.
+        error: why tickets have no answer.
+    """
+
+    __slots__ = ("closed", "error", "tickets", "turn")
+
+    def __init__(self) -> None:
+        self.tickets: list[_Ticket[Call, Answer]] = []
+        self.turn = threading.RLock()
+        self.closed = False
+        self.error: BaseException = InterruptedError("the leading caller was interrupted")
 
 
 class Group(Generic[Call, Answer]):
@@ -38,8 +57,8 @@ class Group(Generic[Call, Answer]):
 
     Args:
         commit: answers a list of calls, in their order.
-        recover: answers one call whose commit raised, perhaps after it had happened: called by the
-            waiting caller itself with the call and what was raised.
+        recover: answers one call whose commit was broken off, perhaps after it had happened: called
+            by the waiting caller itself with the call and with why.
     """
 
     def __init__(
@@ -49,63 +68,48 @@ class Group(Generic[Call, Answer]):
     ) -> None:
         self._commit = commit
         self._recover = recover
-        self._mutex = threading.Lock()
-        self._waiting: deque[_Waiter[Call, Answer]] = deque()
-        self._led = False
+        self._mutex = threading.RLock()
+        self._committing = threading.RLock()
+        self._gathering: _Batch[Call, Answer] = _Batch()
 
     def submit(self, call: Call) -> Answer:
         """Have `call` committed and give its answer, leading or waiting as it falls."""
+        ticket: _Ticket[Call, Answer] = _Ticket(call)
         with self._mutex:
-            leads, self._led = not self._led, True
-            if not leads:
-                waiter: _Waiter[Call, Answer] = _Waiter(call)
-                self._waiting.append(waiter)
-        if leads:
-            return self._lead(call)
-        self._wait(waiter)
-        if waiter.answered:
-            return waiter.answer
-        if waiter.error is not None:
-            return self._recover(call, waiter.error)
-        return self._lead(call)
-
-    def _wait(self, waiter: _Waiter[Call, Answer]) -> None:
+            batch = self._gathering
+            if len(batch.tickets) >= BATCH_MAX:
+                batch = self._gathering = _Batch()
+            batch.tickets.append(ticket)
         try:
-            waiter.woken.acquire()
-        except BaseException:  # an interrupt: withdraw while that is possible, else see it through
+            with batch.turn:
+                if not batch.closed:
+                    self._lead(batch)
+        except BaseException:
+            self._withdraw(batch, ticket)
+            raise
+        try:
+            return ticket.answer
+        except AttributeError:
+            return self._recover(call, batch.error)
+
+    def _lead(self, batch: _Batch[Call, Answer]) -> None:
+        with self._committing:
             with self._mutex:
-                if waiter in self._waiting:
-                    self._waiting.remove(waiter)
-                    raise
-            waiter.woken.acquire()
-            if not waiter.answered and waiter.error is None:
-                self._pass_on()
-            raise
+                if self._gathering is batch:  # first, so that nobody joins a batch that is closed
+                    self._gathering = _Batch()
+                was_closed, batch.closed = batch.closed, True  # a handler may have led meanwhile
+            if was_closed:
+                return
+            try:
+                answers = self._commit([ticket.call for ticket in batch.tickets])
+                for ticket, answer in zip(batch.tickets, answers, strict=True):
+                    ticket.answer = answer
+            except BaseException as error:
+                batch.error = error
+                raise
 
-    def _lead(self, call: Call) -> Answer:
-        followers: list[_Waiter[Call, Answer]] = []
-        try:
-            if self._waiting:
-                with self._mutex:
-                    while self._waiting and len(followers) < BATCH_MAX - 1:
-                        followers.append(self._waiting.popleft())
-            answers = self._commit([call, *(waiter.call for waiter in followers)])
-            for waiter, answer in zip(followers, answers[1:], strict=True):
-                waiter.answer, waiter.answered = answer, True
-            return answers[0]
-        except BaseException as error:
-            for waiter in followers:
-                waiter.error = error
-            raise
-        finally:
-            for waiter in followers:
-                waiter.woken.release()
-            self._pass_on()
-
-    def _pass_on(self) -> None:
-        """Give the lead to the caller who has waited longest, if any waits."""
+    def _withdraw(self, batch: _Batch[Call, Answer], ticket: _Ticket[Call, Answer]) -> None:
+        """Take back a call whose caller was interrupted, while that is still possible."""
         with self._mutex:
-            if self._waiting:
-                self._waiting.popleft().woken.release()
-            else:
-                self._led = False
+            if not batch.closed:
+                batch.tickets.remove(ticket)

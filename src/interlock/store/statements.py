@@ -1,7 +1,8 @@
 """The named statements of a dialect, read from a `.sql` file.
 
 A file is a list of statements, each under two comment lines: its name and its parameters in the
-order in which plans give them. Comments that follow say what it promises. The SQL names its
+order in which plans give them. A third may say how many rows it changes at least, those that its
+triggers change included. Comments that follow say what it promises. The SQL names its
 parameters, so it can be read and reordered without counting question marks.
 
     -- name: read_declaration
@@ -15,17 +16,24 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-_HEAD = re.compile(r"^-- name: (\w+)\n-- parameters:([ \w]*)\n", re.MULTILINE)
+_HEAD = re.compile(
+    r"^-- name: (\w+)\n-- parameters:([ \w]*)\n(?:-- changes: (\d+)\n)?", re.MULTILINE
+)
 _PARAMETER = re.compile(r":(\w+)")
 
 
 class Query(NamedTuple):
-    """One statement of a dialect: parameters are numbered `?1`, `?2` in the order given."""
+    """One statement of a dialect: parameters are numbered `?1`, `?2` in the order given.
+
+    Attributes:
+        changes: how many rows each row of parameters changes, at least.
+    """
 
     name: str
     parameters: tuple[str, ...]
     sql: str
     reads: bool
+    changes: int = 0
 
 
 def load_statements(path: Path) -> dict[str, Query]:
@@ -36,14 +44,16 @@ def load_statements(path: Path) -> dict[str, Query]:
     """
     pieces = _HEAD.split(path.read_text())[1:]
     queries = {}
-    for name, listed, sql in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
+    heads = zip(pieces[::4], pieces[1::4], pieces[2::4], pieces[3::4], strict=True)
+    for name, listed, changes, sql in heads:
         parameters = tuple(listed.split())
         body = re.sub(r"^--.*\n", "", sql, flags=re.MULTILINE).strip().removesuffix(";")
         if set(parameters) != set(_PARAMETER.findall(body)):
             raise ValueError(f"{path.name}: `{name}` does not use exactly its parameters")
         places = {parameter: f"?{place}" for place, parameter in enumerate(parameters, 1)}
         numbered = _PARAMETER.sub(partial(_numbered, places), body)
-        queries[name] = Query(name, parameters, numbered, body.startswith(("SELECT", "WITH")))
+        reads = body.startswith(("SELECT", "WITH"))
+        queries[name] = Query(name, parameters, numbered, reads, int(changes or 0))
     return queries
 
 

@@ -38,8 +38,8 @@ _FIRST, _LAST = -(2**63), 2**63 - 1  # of the numbers that a database holds
 _BEYOND = b""  # after every id: bytes sort after text
 
 # The columns of `audit_records`: an entry, its digest last; a genesis; where the instance stands.
-_ENTRY, _GENESIS, _STANDING = slice(0, 16), slice(16, 24), slice(24, 27)
-_DIGEST, _ID, _DECLARATION, _ROOT = 15, 16, 17, 27
+_ENTRY, _GENESIS, _STANDING = slice(0, 16), slice(16, 26), slice(26, 29)
+_DIGEST, _ID, _DECLARATION, _ROOT = 15, 16, 17, 29
 
 
 class Finding(NamedTuple):
@@ -109,6 +109,8 @@ class Reader(Protocol):
 
     def read(self, plan: Plan[T], *, lenient: bool = False) -> T: ...
 
+    def schema_faults(self) -> list[str]: ...
+
 
 def verify(
     database: Reader,
@@ -134,13 +136,14 @@ def verify(
     audit = _Audit(database, tenant, id, since, _through(on_head), _through(on_finding))
     try:
         if id is None:
+            audit.schema()
             audit.misfits()
             audit.declarations()
         audit.records(_through(on_page))
         if id is None:
             audit.start_keys()
     except StorageFailure as failure:
-        if failure.kind != "damaged":
+        if failure.kind != "damaged" and not audit.altered:
             raise
         audit.found(id, [Fault(10, None, str(failure))])
     except _ListenerFailed as failed:
@@ -278,6 +281,7 @@ class _Audit:
         self.on_finding = on_finding
         self.earlier = _Earlier(head for head in since if only in (None, head.instance))
         self.machines: dict[str, Machine | None] = {}
+        self.altered = False  # the schema: then no table need be there
         self.walk: _Walk | None = None
         self.instances = 0
         self.entries = 0
@@ -304,6 +308,11 @@ class _Audit:
                 raise
             return self.database.read(plan(*arguments), lenient=True)
 
+    def schema(self) -> None:
+        for fault in self.database.schema_faults():
+            self.altered = True
+            self.found(None, [Fault(10, None, f"the schema was altered: {fault}")])
+
     def misfits(self) -> None:
         for table, count in self.read(_one_statement, "audit_misfits", ()):
             if count:
@@ -318,6 +327,9 @@ class _Audit:
                 what = f"declaration {clipped(row[0])}"
                 faults = _declaration_faults(row, transitions)
                 self.found(None, (Fault(1, None, f"{what}: {fault}") for fault in faults))
+        for digest, count in self.read(_one_statement, "audit_orphans", (self.tenant,)):
+            what = f"declaration {clipped(digest)} is gone, but {count} of its transitions are here"
+            self.found(None, [Fault(1, None, what)])
 
     def _declarations_page(self, digest: str) -> Plan[list[tuple[Row, list[Row]]]]:
         page = []
@@ -385,9 +397,11 @@ class _Audit:
         for id, number, transition_id in (yield Statement("audit_repeats", bounds)):
             what = f"its transition id {quoted(transition_id)} stands twice in this history"
             strays.append((id, Fault(9, number, what)))
-        for id, number, gone in (yield Statement("audit_payloads", bounds)):
+        for id, key in (yield Statement("audit_lost_keys", bounds)):
+            what = f"the idempotency key {quoted(key)} that it was begun under does not name it"
+            strays.append((id, Fault(10, None, what)))
+        for id, number, fault in (yield Statement("audit_payloads", bounds)):
             what = "the reason" if number else "the metadata"
-            fault = "is gone" if gone else "was altered: its digest differs"
             strays.append((id, Fault(5 if number else 1, number, f"{what} {fault}")))
         return rows, strays
 
@@ -439,9 +453,12 @@ class _Audit:
         key = ""
         while page := self.read(_one_statement, "audit_start_keys", (self.tenant, key, PAGE_ROWS)):
             key = _later(_next(page[-1][0]), key)
-            for named, instance_id, found in page:
+            for named, instance_id, found, begun_under in page:
                 if found is None:
                     what = f"the instance is gone, but the idempotency key {quoted(named)} names it"
+                    self.found(instance_id, [Fault(10, None, what)])
+                elif begun_under != named:
+                    what = f"the idempotency key {quoted(named)} names it, which began otherwise"
                     self.found(instance_id, [Fault(10, None, what)])
 
 

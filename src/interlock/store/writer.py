@@ -30,18 +30,28 @@ Answered: TypeAlias = str | Exception
 
 
 class Writer:
-    """Writes to one database. Safe to share between threads.
-
-    Attributes:
-        fire, bear: write one attempt, together with those of its kind that wait at the same time.
-    """
+    """Writes to one database. Safe to share between threads."""
 
     def __init__(self, database: Database, context: Context) -> None:
         self._database = database
         self._tenant = context.tenant
         self._standings = Standings()
-        self.fire: Callable[[FireAttempt], Answered] = self._grouped(partial(fire, context))
-        self.bear: Callable[[BirthAttempt], Answered] = self._grouped(partial(bear, context))
+        self._fires: Group[Attempt, Answered] = self._grouped(partial(fire, context))
+        self._births: Group[Attempt, Answered] = self._grouped(partial(bear, context))
+
+    def fire(self, attempt: FireAttempt) -> Answered:
+        """Write a fire, together with those that wait at the same time.
+
+        Raises:
+            StorageFailure: this process or this thread may not write at all.
+        """
+        self._database.check_writable()
+        return self._fires.submit(attempt)
+
+    def bear(self, attempt: BirthAttempt) -> Answered:
+        """Write a birth, likewise."""
+        self._database.check_writable()
+        return self._births.submit(attempt)
 
     def write(
         self, planner: Planner, attempts: Sequence[Attempt | Rejected]
@@ -74,9 +84,8 @@ class Writer:
         except CommitUncertain as uncertain:
             return self._learn(uncertain, attempts)
 
-    def _grouped(self, planner: Planner) -> Callable[[Any], Answered]:
-        commit, recover = partial(self._commit, planner), partial(self._recover, planner)
-        return Group[Attempt, Answered](commit, recover).submit
+    def _grouped(self, planner: Planner) -> Group[Attempt, Answered]:
+        return Group(partial(self._commit, planner), partial(self._recover, planner))
 
     def _commit(self, planner: Planner, attempts: Sequence[Attempt]) -> Sequence[Answered]:
         """Write attempts that wait together."""
@@ -113,7 +122,7 @@ class Writer:
             self._database.settle()
         except (StorageFailure, CommitUncertain):
             raise _outcome_unknown(tried[0], uncertain) from uncertain
-        raise StorageFailure(f"the commit failed ({uncertain})", kind="io", retryable=True)
+        raise uncertain.failure from uncertain
 
 
 def _outcome_unknown(attempt: Attempt, error: BaseException) -> OutcomeUnknown:

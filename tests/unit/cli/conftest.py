@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.machines import BATCH
+from tests.support.tampering import triggers_dropped
 from tests.unit.cli.line import MACHINE, CommandLine
 
 
@@ -45,10 +46,8 @@ def forge(run: CommandLine) -> Callable[[str], None]:
 
     def forge(statement: str) -> None:
         with closing(sqlite3.connect(run.folder / "store.db")) as database:
-            names = database.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")
-            for (name,) in names.fetchall():
-                database.execute(f'DROP TRIGGER "{name}"')
-            database.execute(statement)
+            with triggers_dropped(database):
+                database.execute(statement)
             database.commit()
 
     return forge

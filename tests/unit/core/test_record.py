@@ -41,6 +41,8 @@ GENESIS = Genesis(
     subject_ref="batch",
     metadata_id="wf-1",
     metadata_digest=b"m" * 32,
+    idempotency_key="k",
+    request_digest=b"q" * 32,
     genesis_digest=b"g" * 32,
 )
 BEFORE = b"p" * 32
@@ -187,6 +189,6 @@ def test_the_digests_never_change_between_releases() -> None:
     assert payload_digest(b"s" * 16, b"content").hex() == PAYLOAD_HEX
 
 
-GENESIS_HEX = "ecbc5fc36351e1362dd58e91d0457e939ce953540ac275921d8bb92e82345dd3"
+GENESIS_HEX = "a61cc76bb0c4be3dc5a7fda995e6b1ab039d823073086239d735727dc43416b4"
 ENTRY_HEX = "681b3c041e6613f6e69faa93bb0d6629f0cfde150941eb32c3b42ed2a059c8a1"
 PAYLOAD_HEX = "fa46366401907c0cfce7cf5c7be8243eba4369116a155188a5d667c47c99584d"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from interlock.store.sqlite.database import STATEMENTS
-from interlock.store.sqlite.migrate import MIGRATIONS, split_statements
+from interlock.store.sqlite.migrate import migrate
 from interlock.store.statements import load_statements
 
 
@@ -32,11 +32,8 @@ def test_a_statement_uses_exactly_the_parameters_it_lists(tmp_path: Path, used: 
 @pytest.fixture
 def database() -> Iterator[sqlite3.Connection]:
     connection = sqlite3.connect(":memory:", isolation_level=None)
-    connection.create_function("salted_digest", 2, lambda salt, content: None)
-    connection.execute("CREATE TABLE interlock_migrations (name TEXT)")
-    for path in MIGRATIONS:
-        for statement in split_statements(path.read_text()):
-            connection.execute(statement)
+    connection.create_function("payload_fault", 3, lambda salt, content, digest: None)
+    migrate(connection, "here")
     yield connection
     connection.close()
 

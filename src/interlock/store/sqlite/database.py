@@ -14,30 +14,37 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import quote
 from weakref import WeakSet
 
+from interlock.core.payload import decode_payload
 from interlock.core.record import payload_digest
 from interlock.core.rejection import Rejected, StorageFailure
 from interlock.store.plan import Plan, Row, Statement
 from interlock.store.sqlite.errors import is_busy, translate
-from interlock.store.sqlite.migrate import check_place, is_current, is_store, migrate
+from interlock.store.sqlite.migrate import (
+    check_place,
+    is_current,
+    is_store,
+    migrate,
+    schema_faults,
+)
+from interlock.store.sqlite.place import Place
 from interlock.store.statements import load_statements
 
 T = TypeVar("T")
 
 OLDEST_SQLITE = (3, 38, 0)  # STRICT tables, and JSON functions in every build
+PAGE_BYTES = 4096  # SQLite's own size of a page
 LOG_PAGES = 1500  # in the write-ahead log, about, before it is folded back and written over
 CACHE_KIB = 16 * 1024  # of pages, for the writer; readers have SQLite's own 2,000
 READERS_KEPT = 8
 
 STATEMENTS = load_statements(Path(__file__).parent / "statements.sql")
-
 
 # What Python raises over a stored value that nobody could have written through the store.
 _UNREADABLE = (ValueError, OverflowError)
@@ -66,11 +73,13 @@ class CommitUncertain(Exception):
     """The commit failed half-way: only the records can say whether it happened.
 
     Attributes:
-        answer: what the plan gave, true if it did happen.
+        failure: what to say if it did not happen.
+        answer: what the plan gave, true if it did.
     """
 
-    def __init__(self, error: sqlite3.Error, answer: Any) -> None:
-        super().__init__(str(error))
+    def __init__(self, failure: StorageFailure, answer: Any) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
         self.answer = answer
 
 
@@ -86,22 +95,29 @@ class Database:
             StorageFailure: the file is no store of ours, is newer, cannot be opened or written.
         """
         self.settings = settings
-        self.where = f"`{settings.path}`" if settings.path else "the store in memory"
+        self.place = place = Place(settings.path)
+        self.where = place.where
         self._factory = factory
         self._lock = threading.RLock()
+        self._driver = 0  # the thread that drives a plan on the writer
         self._readers: deque[sqlite3.Connection] = deque()
         self._folder: sqlite3.Connection | None = None
-        self._log_pages = 0
+        self._log_pages = place.log_bytes() // PAGE_BYTES
+        frozen = settings.read_only and place.is_frozen()
+        self._reading = "mode=ro&immutable=1" if frozen else "mode=ro"
         self._unusable = ""
+        self._altered = ""
         if sqlite3.sqlite_version_info < OLDEST_SQLITE:
             oldest = ".".join(map(str, OLDEST_SQLITE))
             raise StorageFailure(f"SQLite {sqlite3.sqlite_version} is too old; {oldest} is needed")
-        self._check_path()
+        place.check(exists=settings.read_only or not settings.create)
         with self._translated():
             self._writer = self._connect(writes=not settings.read_only)
         try:
             with self._translated():
                 self._prepare(self._writer)
+                self._altered = next(iter(schema_faults(self._writer)), "")
+            place.settle()
         except BaseException:
             self._writer.close()
             raise
@@ -113,15 +129,7 @@ class Database:
         Args:
             lenient: read text that is not UTF-8 as well, its odd bytes as surrogates.
         """
-        with self._reader() as connection, self._translated():
-            if lenient:
-                connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
-            try:
-                _begin(connection, "BEGIN")
-                return _drive(connection, plan)
-            finally:
-                _roll_back(connection)
-                connection.text_factory = str
+        return self._look(partial(_read, plan=plan, lenient=lenient))
 
     def write(self, plan: Plan[T]) -> T:
         """Drive a writing plan in one transaction, durable when this returns.
@@ -130,12 +138,13 @@ class Database:
             StorageFailure: nothing was written.
             CommitUncertain: the commit itself failed.
         """
-        if self._unusable or self.settings.read_only:
-            self._refuse_writing()
+        self.check_writable()
         with self._lock:
             connection = self._writer
             committing, answer = False, None
             try:
+                self._driver = threading.get_ident()
+                self.place.check_unmoved()
                 changes = connection.total_changes
                 _begin(connection, "BEGIN IMMEDIATE")
                 answer = _drive(connection, plan)
@@ -143,16 +152,19 @@ class Database:
                 connection.execute("COMMIT")
                 # A page for the entry and one for its instance; in a batch many rows share theirs.
                 self._log_pages += 2 + (connection.total_changes - changes) // 3
+                if self._log_pages > LOG_PAGES:
+                    self._fold_log()
             except (sqlite3.Error, *_UNREADABLE) as error:
                 _roll_back(connection)
+                failure = translate(error, self.where)
                 if committing and isinstance(error, sqlite3.Error) and not is_busy(error):
-                    raise CommitUncertain(error, answer) from error
-                raise translate(error, self.where) from error
+                    raise CommitUncertain(failure, answer) from error
+                raise failure from error
             except BaseException:
                 _roll_back(connection)
                 raise
-            if self._log_pages > LOG_PAGES:
-                self._fold_log()
+            finally:
+                self._driver = 0
         return answer
 
     def settle(self) -> None:
@@ -169,6 +181,8 @@ class Database:
 
     def close(self) -> None:
         """Close every connection; what was committed stays. Closing twice is fine."""
+        if self._unusable:  # in a forked child the lock may be one that nobody will release
+            return
         with self._lock:
             if self._unusable:
                 return
@@ -187,9 +201,32 @@ class Database:
         self._unusable = "was opened before a fork; open it again in this process"
         _abandoned.append((self._writer, self._folder, self._readers))
 
-    def _refuse_writing(self) -> None:
-        self._check_usable()
-        raise StorageFailure(f"{self.where} was opened read-only (mode=ro)", kind="read-only")
+    def check_writable(self) -> None:
+        """Refuse to write where that cannot be: at once, without waiting for anybody.
+
+        Raises:
+            StorageFailure: it was closed, opened to read only or before a fork, its schema was
+                altered, or this very thread is writing.
+        """
+        if self._unusable or self.settings.read_only or self._altered or self._driver:
+            self._check_usable()
+            if self.settings.read_only:
+                what = "was opened read-only (mode=ro)"
+                raise StorageFailure(f"{self.where} {what}", kind="read-only")
+            if self._altered:
+                what = f"the schema was altered: {self._altered}; nothing is written; run `verify`"
+                raise StorageFailure(f"{self.where}: {what}", kind="damaged")
+            self._check_reentry()
+
+    def schema_faults(self) -> list[str]:
+        """Say where the schema in the file is not the one that the migrations make."""
+        return self._look(schema_faults)
+
+    def _check_reentry(self) -> None:
+        """Refuse a call of a signal handler that interrupted this thread while it drove a plan."""
+        if self._driver == threading.get_ident():
+            what = "is being used by this very thread, which a signal handler has interrupted"
+            raise StorageFailure(f"{self.where} {what}", kind="busy", retryable=True)
 
     def _check_usable(self) -> None:
         if self._unusable:
@@ -202,37 +239,16 @@ class Database:
         except (sqlite3.Error, *_UNREADABLE) as error:
             raise translate(error, self.where) from error
 
-    def _check_path(self) -> None:
-        path, settings = self.settings.path, self.settings
-        if path is None:
-            return
-        if path.is_dir():
-            raise StorageFailure(
-                f"{self.where} is a directory, not a database file", kind="foreign"
-            )
-        if not path.parent.is_dir():
-            raise StorageFailure(
-                f"{self.where} cannot be made: there is no directory `{path.parent}`",
-                kind="missing",
-            )
-        if (settings.read_only or not settings.create) and not path.exists():
-            raise StorageFailure(f"{self.where} does not exist", kind="missing")
-
     def _connect(self, *, writes: bool) -> sqlite3.Connection:
-        path = self.settings.path
-        if path is None:
-            name = ":memory:"
-        else:
-            name = f"file:{quote(str(path.absolute()))}?mode={'rwc' if writes else 'ro'}"
         connection = sqlite3.connect(
-            name,
-            uri=path is not None,
+            self.place.uri("mode=rwc" if writes else self._reading),
+            uri=True,
             isolation_level=None,
             check_same_thread=False,
             timeout=self.settings.busy_ms / 1000,
             factory=self._factory,
         )
-        connection.create_function("salted_digest", 2, _salted_digest, deterministic=True)
+        connection.create_function("payload_fault", 3, _payload_fault, deterministic=True)
         if writes:
             connection.execute(f"PRAGMA synchronous = {self.settings.synchronous}")
             connection.execute("PRAGMA wal_autocheckpoint = 0")
@@ -280,30 +296,42 @@ class Database:
                     raise
                 time.sleep(0.01)
 
-    @contextmanager
-    def _reader(self) -> Iterator[sqlite3.Connection]:
+    def _look(self, look: Callable[[sqlite3.Connection], T]) -> T:
+        """Read with a connection that nobody else uses meanwhile."""
         self._check_usable()
-        if self.settings.path is None:
-            with self._lock:
-                yield self._writer
-            return
+        if self.place.path is None:
+            return self._look_into_memory(look)
+        self.place.check_unmoved()
+        with self._translated():
+            connection = self._reader()
+            kept = False
+            try:
+                answer = look(connection)
+                kept = True
+            except Rejected as refusal:
+                kept = not isinstance(refusal, StorageFailure)
+                raise
+            finally:  # after an error a statement may be left open, and hold on to what it saw
+                if kept and not self._unusable and len(self._readers) < READERS_KEPT:
+                    self._readers.append(connection)
+                else:
+                    connection.close()
+        return answer
+
+    def _look_into_memory(self, look: Callable[[sqlite3.Connection], T]) -> T:
+        self._check_reentry()
+        with self._lock, self._translated():
+            try:
+                self._driver = threading.get_ident()
+                return look(self._writer)
+            finally:
+                self._driver = 0
+
+    def _reader(self) -> sqlite3.Connection:
         try:
-            connection = self._readers.pop()
+            return self._readers.pop()
         except IndexError:
-            with self._translated():
-                connection = self._connect(writes=False)
-        kept = False
-        try:
-            yield connection
-            kept = True
-        except Rejected as refusal:
-            kept = not isinstance(refusal, StorageFailure)
-            raise
-        finally:  # after an error a statement may be left open, and hold on to what it saw
-            if kept and not self._unusable and len(self._readers) < READERS_KEPT:
-                self._readers.append(connection)
-            else:
-                connection.close()
+            return self._connect(writes=False)
 
     def _fold_log(self) -> None:
         """Fold the write-ahead log back into the file; the lock is held.
@@ -313,7 +341,7 @@ class Database:
         but a longer log.
         """
         self._log_pages = 0
-        if self.settings.path is None:
+        if self.place.path is None:
             return
         with suppress(sqlite3.Error):
             self._writer.execute("BEGIN IMMEDIATE")
@@ -344,10 +372,14 @@ def _drive(connection: sqlite3.Connection, plan: Plan[T]) -> T:
         while True:
             query = STATEMENTS[name]
             if not query.reads:
+                before = connection.total_changes
                 if len(rows) == 1:
                     connection.execute(query.sql, rows[0])
                 else:
                     connection.executemany(query.sql, rows)
+                if connection.total_changes - before < query.changes * len(rows):
+                    what = f"`{name}` had no effect: a trigger is missing, or one was added"
+                    raise StorageFailure(f"{what}; run `verify`", kind="damaged")
                 found: list[Row] = []
             elif len(rows) == 1:
                 found = connection.execute(query.sql, rows[0]).fetchall()
@@ -357,6 +389,18 @@ def _drive(connection: sqlite3.Connection, plan: Plan[T]) -> T:
     except StopIteration as end:
         answer: T = end.value
         return answer
+
+
+def _read(connection: sqlite3.Connection, plan: Plan[T], lenient: bool) -> T:
+    """Drive a reading plan on one snapshot."""
+    if lenient:
+        connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
+    try:
+        _begin(connection, "BEGIN")
+        return _drive(connection, plan)
+    finally:
+        _roll_back(connection)
+        connection.text_factory = str
 
 
 def _begin(connection: sqlite3.Connection, how: str) -> None:
@@ -373,7 +417,14 @@ def _roll_back(connection: sqlite3.Connection) -> None:
             connection.execute("ROLLBACK")
 
 
-def _salted_digest(salt: object, content: object) -> bytes | None:
-    if isinstance(salt, bytes) and isinstance(content, bytes):
-        return payload_digest(salt, content)
+def _payload_fault(salt: object, content: object, digest: object) -> str | None:
+    """Say, within a statement, what keeps a payload from being the one that the record names."""
+    if not isinstance(salt, bytes) or not isinstance(content, bytes):
+        return "was altered: a part of it is gone"
+    if payload_digest(salt, content) != digest:
+        return "was altered: its digest differs"
+    try:
+        decode_payload(content)
+    except (ValueError, RecursionError):
+        return "is no JSON"
     return None

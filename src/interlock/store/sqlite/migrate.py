@@ -5,28 +5,38 @@ ours at all. A file with tables of its own may hold a store beside them, unless 
 ours.
 """
 
-import re
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from interlock.core.rejection import StorageFailure
 
 MIGRATIONS = sorted((Path(__file__).parent / "migrations").glob("[0-9]*.sql"))
 
-_HAS_LEDGER = """
-    SELECT 1 FROM sqlite_schema
-    WHERE name = 'interlock_migrations' AND sql LIKE '%number INTEGER PRIMARY KEY%'
-"""
-_LEDGER = """
-    CREATE TABLE interlock_migrations (
+_LEDGER = "interlock_migrations"
+_MAKE_LEDGER = f"""
+    CREATE TABLE {_LEDGER} (
         number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL
     ) STRICT
 """
+_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
+
+
+class _Object(NamedTuple):
+    """A table, view, index or trigger, as a schema lists it. Names are told apart without case."""
+
+    type: str
+    name: str
+    table: str
+    sql: str
 
 
 def is_store(connection: sqlite3.Connection) -> bool:
     """Whether the file holds a store, of whatever version."""
-    return connection.execute(_HAS_LEDGER).fetchone() is not None
+    return _schema(connection).get(_LEDGER) == _own_schema()[_LEDGER]
 
 
 def is_current(connection: sqlite3.Connection, where: str) -> bool:
@@ -56,9 +66,10 @@ def check_place(connection: sqlite3.Connection, where: str) -> None:
         StorageFailure: another program's tables are called like ours, or its text is UTF-16, which
             sorts otherwise.
     """
-    if is_store(connection):
+    own, found = _own_schema(), _schema(connection)
+    if found.get(_LEDGER) == own[_LEDGER]:
         return
-    taken = sorted(_names_of_ours() & _names(connection))
+    taken = sorted(own.keys() & found.keys())
     if taken:
         raise StorageFailure(
             f"{where}: not a store of ours: another program keeps {', '.join(taken)} "
@@ -82,8 +93,12 @@ def migrate(connection: sqlite3.Connection, where: str) -> None:
         return
     check_place(connection, where)
     if not is_store(connection):
-        connection.execute(_LEDGER)
+        connection.execute(_MAKE_LEDGER)
     (applied,) = connection.execute("SELECT count(*) FROM interlock_migrations").fetchone()
+    _apply(connection, applied)
+
+
+def _apply(connection: sqlite3.Connection, applied: int) -> None:
     for number, path in enumerate(MIGRATIONS[applied:], applied + 1):
         for statement in split_statements(path.read_text()):
             connection.execute(statement)
@@ -104,12 +119,37 @@ def split_statements(script: str) -> list[str]:
     return statements
 
 
-def _names(connection: sqlite3.Connection) -> set[str]:
-    """Name everything in the file: tables, views, indexes and triggers share one space."""
-    return {name.lower() for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
+def schema_faults(connection: sqlite3.Connection) -> list[str]:
+    """Say where the schema of a store is not the one that the migrations make.
+
+    What a caller keeps beside the store is no concern of it, except for triggers on its tables.
+    """
+    return [*_faults(_schema(connection))]
 
 
-def _names_of_ours() -> set[str]:
-    made = re.compile(r"^CREATE (?:TABLE|VIEW|INDEX|UNIQUE INDEX|TRIGGER) (\w+)", re.MULTILINE)
-    ours = {name for path in MIGRATIONS for name in made.findall(path.read_text())}
-    return ours | {"interlock_migrations"}
+def _faults(found: dict[str, _Object]) -> Iterator[str]:
+    own = _own_schema()
+    for name, made in own.items():
+        if name not in found:
+            yield f"the {made.type} `{name}` is missing"
+        elif found[name] != made:
+            yield f"the {made.type} `{name}` is not as it was made"
+    for name, added in found.items():
+        if added.type == "trigger" and added.table in own and name not in own:
+            yield f"the trigger `{name}` on `{added.table}` was added"
+
+
+def _schema(connection: sqlite3.Connection) -> dict[str, _Object]:
+    """Read everything in the file by name: tables, views, indexes and triggers share one space."""
+    rows = connection.execute(_SCHEMA)
+    objects = (_Object(type, name.lower(), table.lower(), sql) for type, name, table, sql in rows)
+    return {found.name: found for found in objects}
+
+
+@cache
+def _own_schema() -> dict[str, _Object]:
+    """Make the schema of a store, to see what SQLite lists for it."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(_MAKE_LEDGER)
+        _apply(connection, 0)
+        return _schema(connection)

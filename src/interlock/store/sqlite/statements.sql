@@ -11,18 +11,22 @@ SELECT digest, text FROM declarations WHERE tenant = :tenant AND digest = :diges
 INSERT INTO declarations (tenant, digest, text) VALUES (:tenant, :digest, :text);
 
 -- name: append_instance
--- parameters: tenant root id declaration_digest current_state instantiated_at actor_ref subject_ref metadata_id metadata_digest genesis_digest
--- A birth: version 1, no history, the head of the chain is the genesis.
+-- parameters: tenant root id declaration_digest current_state instantiated_at actor_ref subject_ref metadata_id metadata_digest idempotency_key request_digest genesis_digest
+-- A birth: version 1, no history, the head of the chain is the genesis. Its idempotency key becomes
+-- a row of start_keys by trigger.
 INSERT INTO instances (
     tenant, root, id, declaration_digest, current_state, next_sequence_number, head_digest,
-    instantiated_at, actor_ref, subject_ref, metadata_id, metadata_digest, genesis_digest
+    instantiated_at, actor_ref, subject_ref, metadata_id, metadata_digest, idempotency_key,
+    request_digest, genesis_digest
 ) VALUES (
     :tenant, :root, :id, :declaration_digest, :current_state, 1, :genesis_digest,
-    :instantiated_at, :actor_ref, :subject_ref, :metadata_id, :metadata_digest, :genesis_digest
+    :instantiated_at, :actor_ref, :subject_ref, :metadata_id, :metadata_digest, :idempotency_key,
+    :request_digest, :genesis_digest
 );
 
 -- name: append_entry
 -- parameters: tenant root instance_id sequence_number transition_id from_state action to_state actor_ref fired_at guard_satisfied reason_id reason_digest correlation_id causation_id worker_id idempotency_key request_digest entry_digest
+-- changes: 2
 -- The one write of a fire: triggers check it against the declaration and move the instance.
 INSERT INTO history (
     tenant, root, instance_id, sequence_number, transition_id, from_state, action, to_state,
@@ -38,15 +42,15 @@ INSERT INTO history (
 -- parameters: tenant root id salt content
 INSERT INTO payloads (tenant, root, id, salt, content) VALUES (:tenant, :root, :id, :salt, :content);
 
--- name: append_start_key
--- parameters: tenant idempotency_key instance_id request_digest
-INSERT INTO start_keys (tenant, idempotency_key, instance_id, request_digest)
-VALUES (:tenant, :idempotency_key, :instance_id, :request_digest);
-
 -- name: read_start_key
 -- parameters: tenant idempotency_key
-SELECT idempotency_key, instance_id, request_digest
-FROM start_keys WHERE tenant = :tenant AND idempotency_key = :idempotency_key;
+-- The instance that the idempotency key of a birth began, and what was asked for.
+SELECT k.idempotency_key, i.id, i.request_digest
+FROM start_keys AS k
+JOIN instances AS i
+    ON i.tenant = k.tenant AND i.root = substr(k.instance_id, 1, instr(k.instance_id || '.', '.') - 1)
+        AND i.id = k.instance_id
+WHERE k.tenant = :tenant AND k.idempotency_key = :idempotency_key;
 
 -- name: read_snapshot
 -- parameters: tenant root id
@@ -176,7 +180,7 @@ SELECT
     h.guard_satisfied, h.reason_id, h.reason_digest, h.correlation_id, h.causation_id, h.worker_id,
     h.idempotency_key, h.request_digest, h.entry_digest,
     i.id, i.declaration_digest, i.instantiated_at, i.actor_ref, i.subject_ref, i.metadata_id,
-    i.metadata_digest, i.genesis_digest,
+    i.metadata_digest, i.idempotency_key, i.request_digest, i.genesis_digest,
     i.current_state, i.next_sequence_number, i.head_digest, i.root
 FROM instances AS i
 LEFT JOIN history AS h
@@ -235,7 +239,9 @@ HAVING count(*) > 1;
 -- name: audit_payloads
 -- parameters: tenant root id last_root last_id
 -- Payloads that are not what the record says: gone, or other bytes. Destroyed ones are lawful.
-SELECT named.instance_id, named.sequence_number, p.id IS NULL
+SELECT
+    named.instance_id, named.sequence_number,
+    CASE WHEN p.id IS NULL THEN 'is gone' ELSE payload_fault(p.salt, p.content, named.digest) END
 FROM (
     SELECT tenant, root, id AS instance_id, NULL AS sequence_number, metadata_id AS payload_id,
         metadata_digest AS digest
@@ -252,18 +258,42 @@ LEFT JOIN payloads AS p
     ON p.tenant = named.tenant AND p.root = named.root AND p.id = named.payload_id
 WHERE p.id IS NULL
     OR (p.salt IS NOT NULL OR p.content IS NOT NULL)
-        AND salted_digest(p.salt, p.content) IS NOT named.digest;
+        AND payload_fault(p.salt, p.content, named.digest) IS NOT NULL;
 
 -- name: audit_start_keys
 -- parameters: tenant idempotency_key limit
--- A page of the idempotency keys of births from a key, each with the instance it names, if any.
-SELECT k.idempotency_key, k.instance_id, i.id
+-- A page of the idempotency keys of births from a key, each with the instance it names, if any, and
+-- with the key that one was begun under.
+SELECT k.idempotency_key, k.instance_id, i.id, i.idempotency_key
 FROM start_keys AS k
 LEFT JOIN instances AS i
     ON i.tenant = k.tenant AND i.root = substr(k.instance_id, 1, instr(k.instance_id || '.', '.') - 1)
         AND i.id = k.instance_id
 WHERE k.tenant = :tenant AND k.idempotency_key >= :idempotency_key
 ORDER BY k.idempotency_key LIMIT :limit;
+
+-- name: audit_lost_keys
+-- parameters: tenant root id last_root last_id
+-- Instances that were begun under an idempotency key which would not find them.
+SELECT i.id, i.idempotency_key
+FROM instances AS i
+WHERE i.idempotency_key IS NOT NULL AND i.tenant = :tenant
+    AND (i.root, i.id) >= (:root, :id) AND (i.root, i.id) <= (:last_root, :last_id)
+    AND NOT EXISTS (
+        SELECT 1 FROM start_keys AS k
+        WHERE k.tenant = i.tenant AND k.idempotency_key = i.idempotency_key
+            AND k.instance_id = i.id
+    );
+
+-- name: audit_orphans
+-- parameters: tenant
+-- Transitions whose declaration is gone.
+SELECT t.digest, count(*)
+FROM declared_transitions AS t
+WHERE t.tenant = :tenant AND NOT EXISTS (
+    SELECT 1 FROM declarations AS d WHERE d.tenant = t.tenant AND d.digest = t.digest
+)
+GROUP BY t.digest;
 
 -- name: audit_misfits
 -- parameters:

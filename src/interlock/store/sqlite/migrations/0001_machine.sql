@@ -11,13 +11,14 @@
 -- a declaration; 32 bytes elsewhere. Declarations are shared by every root of a tenant; every other
 -- key begins with (tenant, root).
 
+-- The text may be long and stands last: what is read with each birth is then found without it.
 CREATE TABLE declarations (
     tenant TEXT NOT NULL,
     digest TEXT NOT NULL,
-    text TEXT NOT NULL,
     initial_state TEXT NOT NULL GENERATED ALWAYS AS (json_extract(text, '$.initial_state')) STORED,
     transition_count INTEGER NOT NULL
         GENERATED ALWAYS AS (json_array_length(text, '$.transitions')) STORED,
+    text TEXT NOT NULL,
     PRIMARY KEY (tenant, digest)
 ) STRICT, WITHOUT ROWID;
 
@@ -48,6 +49,8 @@ CREATE TABLE instances (
     subject_ref TEXT,
     metadata_id TEXT,
     metadata_digest BLOB,
+    idempotency_key TEXT,
+    request_digest BLOB,
     genesis_digest BLOB NOT NULL,
     PRIMARY KEY (tenant, root, id),
     FOREIGN KEY (tenant, declaration_digest) REFERENCES declarations (tenant, digest)
@@ -101,12 +104,12 @@ SELECT i.*, p.content AS metadata
 FROM instances AS i
 LEFT JOIN payloads AS p ON p.tenant = i.tenant AND p.root = i.root AND p.id = i.metadata_id;
 
--- Idempotency keys of births: they hold across roots, so they have a table of their own.
+-- Which instance an idempotency key began: keys of births hold across roots, so they have a table of
+-- their own, made by the database from the instances and by nobody else.
 CREATE TABLE start_keys (
     tenant TEXT NOT NULL,
     idempotency_key TEXT NOT NULL,
     instance_id TEXT NOT NULL,
-    request_digest BLOB NOT NULL,
     PRIMARY KEY (tenant, idempotency_key)
 ) STRICT, WITHOUT ROWID;
 
@@ -241,11 +244,22 @@ BEGIN
     WHERE NEW.next_sequence_number IS NOT 1 OR NEW.head_digest IS NOT NEW.genesis_digest;
     SELECT RAISE(ABORT, 'interlock: the root of an instance is the part of its id before the dot')
     WHERE NEW.root IS NOT substr(NEW.id, 1, instr(NEW.id || '.', '.') - 1);
+    SELECT RAISE(ABORT, 'interlock: a moment lies in the years 1 to 9999')
+    WHERE NEW.instantiated_at NOT BETWEEN -62135596800000000 AND 253402300799999999;
+    SELECT RAISE(ABORT, 'interlock: an idempotency key comes with the digest of its request')
+    WHERE (NEW.idempotency_key IS NULL) IS NOT (NEW.request_digest IS NULL);
+END;
+
+CREATE TRIGGER instances_inserted AFTER INSERT ON instances
+WHEN NEW.idempotency_key IS NOT NULL
+BEGIN
+    INSERT INTO start_keys (tenant, idempotency_key, instance_id)
+    VALUES (NEW.tenant, NEW.idempotency_key, NEW.id);
 END;
 
 CREATE TRIGGER instances_update BEFORE UPDATE OF
     tenant, root, id, declaration_digest, instantiated_at, actor_ref, subject_ref, metadata_id,
-    metadata_digest, genesis_digest
+    metadata_digest, idempotency_key, request_digest, genesis_digest
 ON instances
 BEGIN
     SELECT RAISE(ABORT, 'interlock: how an instance began never changes');
@@ -287,6 +301,7 @@ WHEN NOT EXISTS (
             AND i.next_sequence_number = NEW.sequence_number
             AND i.current_state = NEW.from_state
             AND d.to_state = NEW.to_state
+            AND NEW.fired_at BETWEEN i.instantiated_at AND 253402300799999999
             AND NEW.guard_satisfied IS CASE WHEN d.guard IS NULL THEN NULL ELSE 1 END
     )
     OR NEW.idempotency_key IS NOT NULL
@@ -305,6 +320,8 @@ BEGIN
             THEN RAISE(ABORT, 'interlock: an entry starts from the current state')
         WHEN NEW.to_state IS NOT d.to_state
             THEN RAISE(ABORT, 'interlock: an entry is a declared transition')
+        WHEN NEW.fired_at NOT BETWEEN i.instantiated_at AND 253402300799999999
+            THEN RAISE(ABORT, 'interlock: an entry is dated after the birth, before the year 10000')
         WHEN NEW.guard_satisfied IS NOT CASE WHEN d.guard IS NULL THEN NULL ELSE 1 END
             THEN RAISE(ABORT, 'interlock: a guard is asserted where one is declared, nowhere else')
         ELSE RAISE(ABORT, 'interlock: an idempotency key is never used again')
@@ -339,13 +356,15 @@ END;
 -- payloads
 
 CREATE TRIGGER payloads_insert BEFORE INSERT ON payloads
-WHEN NEW.salt IS NULL
-    OR NEW.content IS NULL
-    OR EXISTS (
-        SELECT 1 FROM payloads WHERE tenant = NEW.tenant AND root = NEW.root AND id = NEW.id
-    )
 BEGIN
-    SELECT RAISE(ABORT, 'interlock: a payload is written once');
+    SELECT RAISE(ABORT, 'interlock: a payload is written once')
+    WHERE NEW.salt IS NULL
+        OR NEW.content IS NULL
+        OR EXISTS (
+            SELECT 1 FROM payloads WHERE tenant = NEW.tenant AND root = NEW.root AND id = NEW.id
+        );
+    SELECT RAISE(ABORT, 'interlock: a payload is JSON')
+    WHERE NOT json_valid(CAST(NEW.content AS TEXT));
 END;
 
 CREATE TRIGGER payloads_update BEFORE UPDATE ON payloads
@@ -366,12 +385,19 @@ END;
 -- start_keys
 
 CREATE TRIGGER start_keys_insert BEFORE INSERT ON start_keys
-WHEN EXISTS (
-    SELECT 1 FROM start_keys
-    WHERE tenant = NEW.tenant AND idempotency_key = NEW.idempotency_key
-)
 BEGIN
-    SELECT RAISE(ABORT, 'interlock: an idempotency key is never used again');
+    SELECT RAISE(ABORT, 'interlock: an idempotency key is never used again')
+    WHERE EXISTS (
+        SELECT 1 FROM start_keys
+        WHERE tenant = NEW.tenant AND idempotency_key = NEW.idempotency_key
+    );
+    SELECT RAISE(ABORT, 'interlock: an idempotency key names the instance that it began')
+    WHERE NOT EXISTS (
+        SELECT 1 FROM instances
+        WHERE tenant = NEW.tenant
+            AND root = substr(NEW.instance_id, 1, instr(NEW.instance_id || '.', '.') - 1)
+            AND id = NEW.instance_id AND idempotency_key = NEW.idempotency_key
+    );
 END;
 
 CREATE TRIGGER start_keys_update BEFORE UPDATE ON start_keys
@@ -382,4 +408,26 @@ END;
 CREATE TRIGGER start_keys_delete BEFORE DELETE ON start_keys
 BEGIN
     SELECT RAISE(ABORT, 'interlock: an idempotency key keeps its first answer');
+END;
+
+-- interlock_migrations: the ledger of what was applied. An update that changes nothing is let by: it
+-- is how a store writes without changing anything.
+
+CREATE TRIGGER interlock_migrations_insert BEFORE INSERT ON interlock_migrations
+WHEN NEW.number IS NOT 1 + (SELECT coalesce(max(number), 0) FROM interlock_migrations)
+BEGIN
+    SELECT RAISE(ABORT, 'interlock: migrations are applied in order, once each');
+END;
+
+CREATE TRIGGER interlock_migrations_update BEFORE UPDATE ON interlock_migrations
+WHEN NEW.number IS NOT OLD.number
+    OR NEW.name IS NOT OLD.name
+    OR NEW.applied_at IS NOT OLD.applied_at
+BEGIN
+    SELECT RAISE(ABORT, 'interlock: a migration that was applied stays in the ledger');
+END;
+
+CREATE TRIGGER interlock_migrations_delete BEFORE DELETE ON interlock_migrations
+BEGIN
+    SELECT RAISE(ABORT, 'interlock: a migration that was applied stays in the ledger');
 END;
