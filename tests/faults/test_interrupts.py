@@ -97,13 +97,13 @@ def call(*_):
             assert failure.kind == "busy", failure
             said.append(str(failure))
 signal.signal(signal.SIGALRM, call)
-signal.setitimer(signal.ITIMER_REAL, 0.001, 0.003)
-for _ in range(1000):
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0007)
+for _ in range(3000):
     store.fire(one, "go")
 signal.setitimer(signal.ITIMER_REAL, 0)
 report = store.verify()
 assert report.ok, report.findings
-assert len(store.history(one)) == 1000
+assert len(store.history(one)) == 3000
 fired = done.count("fire") + done.count("fire_many")
 assert len(store.history(two)) == fired, (len(store.history(two)), fired)
 assert all("this very thread" in sentence for sentence in said), said

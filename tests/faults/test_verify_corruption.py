@@ -207,7 +207,7 @@ def an_entry_filed_under_another_root(file: File) -> None:
     file.set_entry("long", 12, root="elsewhere")
 
 
-@finds(("long", 13, 5))
+@finds(("long", 13, 5), (None, None, 10))
 def an_entry_given_to_another_tenant(file: File) -> None:
     file.set_entry("long", 12, tenant="other")
 
@@ -411,7 +411,7 @@ def every_instance_removed(file: File) -> None:
     file.execute("DELETE FROM instances")
 
 
-@finds(("purged", None, 10))
+@finds(("purged", None, 10), (None, None, 10))
 def an_instance_given_to_another_tenant(file: File) -> None:
     file.set_instance("purged", tenant="other")
 

@@ -258,8 +258,9 @@ def test_an_instance_filed_elsewhere_takes_no_other_for_gone(
 def test_an_instance_under_another_tenant_is_gone(
     path: Path, since: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clever(path, lambda file: file.set_instance("blank-2", tenant="other"))
-    assert found(compared(path, since, monkeypatch)) == [("blank-2", None, 10)]
+    with tampering(path) as file:
+        file.set_instance("blank-2", tenant="other")
+    assert found(compared(path, since, monkeypatch)) == [("blank-2", None, 10), (None, None, 10)]
 
 
 def test_findings_of_the_records_stand_beside_those_of_the_report(

@@ -126,7 +126,7 @@ def kinds(config: Config, entries: Entries) -> Iterator[str]:
         ),
         (
             "TerminalNoOutgoingDecl",
-            bridge.engine,
+            twins.leaves_a_terminal_state,
             terminal_absorption,
             "s0 --a--> s1; s1 --a--> s0; s1 is terminal | 1: s0 --a--> s1, 2: s1 --a--> s0",
         ),
@@ -154,6 +154,17 @@ def test_a_twin_breaks_the_property_whose_promise_it_drops(
     assert story == counterexample
     assert broken(config, History.of(entries)) == [promise]
     assert bridge.admits(config) is not open_door
+
+
+def test_the_engine_follows_no_way_out_of_a_terminal_state():
+    """Not even one that a declaration has, which was never admitted."""
+    made = [
+        (config, entries)
+        for config in declared(2, 2, absorbing=False)
+        for entries in bridge.produced(config, 3)
+    ]
+    assert not all(bridge.admits(config) for config, _ in made)
+    assert all(terminal_absorption(config, History.of(entries)) for config, entries in made)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """The buggy twins: the real code with one promise dropped around it.
 
 A check that does not notice a twin has no teeth. No twin copies the code, so none can grow old.
-The specification's buggy model drops three promises; one of them, TerminalNoOutgoingDecl, needs no
-twin engine: it is the real one behind a door that admits a way out of a terminal state.
+The specification's buggy model drops three promises; one of them, TerminalNoOutgoingDecl, is kept
+twice by the real one: a declaration with a way out of a terminal state is not admitted, and would
+not be followed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,6 +24,13 @@ def fires_the_undeclared(machine: Machine, snapshot: Snapshot, request: Request)
     except InvalidTransition:
         home = Transition(machine.initial_state, None)
         return engine(_with(machine, {(snapshot.state, request.action): home}), snapshot, request)
+
+
+def leaves_a_terminal_state(machine: Machine, snapshot: Snapshot, request: Request) -> Decision:
+    """Drop TerminalNoOutgoingDecl: no state counts as terminal, and what is declared is done."""
+    blind = copy(machine)
+    blind.terminal_states = frozenset()
+    return engine(blind, snapshot, request)
 
 
 def stands_still(machine: Machine, snapshot: Snapshot, request: Request) -> Decision:

@@ -11,7 +11,14 @@ import pytest
 import interlock
 from interlock import Fire
 from interlock.core.machine import Request, Snapshot, compile_machine, decide
-from tests.support.machines import MACHINES, Declaration, Pair, pairs_of, paths_of
+from tests.support.machines import (
+    MACHINES,
+    Declaration,
+    Pair,
+    actions_of,
+    pairs_of,
+    paths_of,
+)
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
@@ -83,7 +90,7 @@ def test_the_store(declaration: Declaration) -> None:
                 assert store.fire(mover, pair.action, guard_satisfied=True) == target
                 assert store.current(mover) == target
                 assert store.history(mover)[-1].action == pair.action
-        assert tried == len(paths) * (tried // len(paths))
+        assert tried == len(paths) * len(actions_of(declaration))
 
 
 def test_the_declaration_comes_back_as_it_was(declaration: Declaration) -> None:

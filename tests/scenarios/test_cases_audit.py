@@ -1,9 +1,11 @@
 """Cases V (audit), and R01, S01, S04 in small.
 
-Later layers: V07's tenants and archives, V09 through the CLI, the console, activities and
-schedules, R01's warning metric, R03 and what else of R and S concerns more than the bare machine.
+V09 through the CLI is in tests/unit/cli/test_moves.py. Later layers: V07's tenants and archives,
+the console, activities and schedules, R01's warning metric, R03 and what else of R and S concerns
+more than the bare machine.
 """
 
+import json
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
@@ -83,6 +85,8 @@ def test_V04_cut_tail_looks_fine(path: Path, tmp_path: Path) -> None:
         for _ in range(10):
             store.fire(id, "go")
         assert store.verify(report=seen).ok
+    ((_, number, expected),) = json.loads(seen.read_text())["heads"]
+    assert number == 10
     tampered(
         path,
         "DELETE FROM history WHERE sequence_number > 7",
@@ -95,8 +99,9 @@ def test_V04_cut_tail_looks_fine(path: Path, tmp_path: Path) -> None:
         assert not report.ok
         assert [finding.instance for finding in report.findings] == [id]
         said = str(report.findings[0])
-        assert "10" in said
-        assert "7" in said
+        assert "ends at entry 7; its tail, which the earlier report saw up to 10, is cut" in said
+        assert expected[:16] in said
+        assert store.history(id)[-1].sequence_number == 7
 
 
 def test_V04_an_instance_that_is_gone(path: Path, tmp_path: Path) -> None:

@@ -4,9 +4,11 @@
 them, so a machine added here is tested everywhere. Each is well formed.
 """
 
+import json
 from collections import deque
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 Declaration: TypeAlias = dict[str, Any]
@@ -148,7 +150,10 @@ def _distinct(names: list[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+_EXAMPLES = Path(__file__).parents[2] / "examples"
+
 MACHINES: dict[str, Declaration] = {
+    **{path.name: json.loads(path.read_text()) for path in _EXAMPLES.glob("*.machine.json")},
     "batch": BATCH,
     "toggle": TOGGLE,
     "still": declare(["here", "there"], []),

@@ -40,10 +40,6 @@ START = datetime(2024, 5, 1, 12, tzinfo=UTC)
 LONG = 23  # entries of `long`: several small pages
 TABLES = ["declarations", "declared_transitions", "history", "instances", "payloads", "start_keys"]
 
-# Columns that no digest vouches for: a change there may be no finding. Anywhere else, it is one.
-UNWATCHED = {
-    ("instances", "tenant"),  # taken away from this tenant: only an earlier report tells
-}
 
 # The states of BATCH with other transitions: a release needs no sign-off, and there is a way back.
 TWIN = declare(

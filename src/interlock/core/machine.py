@@ -43,7 +43,8 @@ class Transition(NamedTuple):
 class Machine:
     """A well-formed declaration, compiled once for its digest.
 
-    `lookup` maps (state, action) to its transition. Terminal states have no rows, by construction.
+    `lookup` maps (state, action) to its transition. Terminal states of a well-formed declaration
+    have no rows, and `decide` follows none.
     """
 
     __slots__ = ("digest", "initial_state", "lookup", "states", "terminal_states")
@@ -141,7 +142,7 @@ def decide(
             version=version,
         )
     transition = machine.lookup.get((state, action))
-    if transition is None:
+    if transition is None or state in machine.terminal_states:  # whatever a declaration says
         _refuse_move(machine, snapshot, action)
     to_state, guard = transition
     if guard is None:
@@ -201,10 +202,12 @@ def check_text(argument: str, value: object, max_bytes: int) -> str:
         and value.strip()
     ):
         return value
+    if isinstance(value, str):
+        value = str.__str__(value)  # of an enumeration its text, and of any subclass what it holds
     fault = text_fault(value, max_bytes)
-    if fault:
+    if fault or not isinstance(value, str):
         raise InvalidRequest(f"`{argument}` {fault}", argument=argument)
-    return str.__str__(value)  # of an enumeration its text, not its name
+    return value
 
 
 def check_moment(argument: str, value: object, *, now: datetime | None) -> datetime:

@@ -16,8 +16,7 @@ def encode_payload(value: object) -> bytes:
     Raises:
         ValueError: some part is not JSON-like; the sentence gives its path.
     """
-    _check(value, "", 0)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return json.dumps(_plain(value, "", 0), ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def decode_payload(content: bytes) -> Any:
@@ -30,33 +29,45 @@ def canonical(value: object) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
-def _check(value: object, path: str, depth: int) -> None:
+def _plain(value: object, path: str, depth: int) -> object:
+    """Copy a value into the plain types that it is made of, so that what is checked is written.
+
+    A subclass may say something else of itself each time that it is asked; what it holds counts.
+    """
     where = f" at `{path}`" if path else ""
     if depth > _DEPTH_MAX:
         raise ValueError(f"is nested deeper than {_DEPTH_MAX}")
     match value:
-        case None | bool() | int():
-            pass
+        case None | bool():
+            return value
+        case int():
+            return int.__int__(value)
         case str():
-            _check_text(value, where)
+            return _plain_text(value, where)
         case float():
-            if value - value != 0:
-                raise ValueError(f"holds the number {value}, which JSON cannot say{where}")
+            number = float.__float__(value)
+            if number - number != 0:
+                raise ValueError(f"holds the number {number}, which JSON cannot say{where}")
+            return number
         case list():
-            for position, item in enumerate(value):
-                _check(item, f"{path}[{position}]", depth + 1)
+            items = enumerate(list.__iter__(value))
+            return [_plain(item, f"{path}[{place}]", depth + 1) for place, item in items]
         case dict():
-            for key, item in value.items():
+            copy = {}
+            for key, item in dict.items(value):
                 if not isinstance(key, str):
                     raise ValueError(f"has a key that is not text but {type(key).__name__}{where}")
-                _check_text(key, where)
-                _check(item, f"{path}.{key}".removeprefix("."), depth + 1)
+                name = _plain_text(key, where)
+                copy[name] = _plain(item, f"{path}.{name}".removeprefix("."), depth + 1)
+            return copy
         case _:
             raise ValueError(f"holds a {type(value).__name__}, which JSON cannot say{where}")
 
 
-def _check_text(text: str, where: str) -> None:
+def _plain_text(value: str, where: str) -> str:
+    text = str.__str__(value)
     if "\0" in text:
         raise ValueError(f"holds a NUL character{where}")
     if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
         raise ValueError(f"holds a lone surrogate, which has no UTF-8 form{where}")
+    return text

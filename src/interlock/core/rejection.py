@@ -51,10 +51,11 @@ class InvalidDeclaration(Rejected):
 
 
 class InvalidRequest(Rejected):
-    """An argument is malformed; `argument` names it."""
+    """An argument is malformed; `argument` names it. Of a fire, `action` says which."""
 
     reason = "invalid-request"
     argument: str
+    action: str | None = None
 
 
 class NotKnown(Rejected):
@@ -100,6 +101,7 @@ class VersionConflict(Rejected):
     """The instance is not at the version that the caller expected."""
 
     reason = "version-conflict"
+    action: str
     expected_version: int
     version: int
 
@@ -116,8 +118,8 @@ class StorageFailure(Rejected):
 
     Attributes:
         kind: `busy` (others kept the database locked as long as the call could wait), `full`, `io`,
-            `read-only`, `missing`, `foreign` (no store of ours), `newer`, `damaged`, `refused` (by
-            the schema), `closed` or `failed`.
+            `read-only`, `missing`, `foreign` (no store of ours), `newer`, `damaged`,
+            `unreadable` (a stored value), `refused` (by the schema), `closed` or `failed`.
         retryable: whether the same call may succeed later.
     """
 

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple, TypeAlias
 from interlock.core.declaration import check_declaration, declaration_digest, declaration_text
 from interlock.core.instant import parse_instant, to_microseconds
 from interlock.core.machine import Machine, Request, check_moment, check_text
-from interlock.core.payload import canonical, encode_payload
+from interlock.core.payload import canonical, decode_payload, encode_payload
 from interlock.core.record import Genesis, genesis_digest, payload_digest
 from interlock.core.rejection import InvalidDeclaration, InvalidRequest
 from interlock.core.text import Limits
+from interlock.store.machines import compiled
 
 _new = tuple.__new__  # see core.machine
 
@@ -100,7 +101,7 @@ def prepare_declaration(declaration: object, limits: Limits) -> Declared:
             f"the declaration is not well formed: {count}{listed}", defects=defects
         )
     text = declaration_text(declaration)
-    return Declared(Machine(loads(text), declaration_digest(text)), text)
+    return Declared(compiled(declaration_digest(text), text), text)
 
 
 def prepare_birth(
@@ -123,7 +124,8 @@ def prepare_birth(
     digest = None
     if key is not None:
         key = check_text("idempotency_key", key, limits.reference_bytes)
-        asked = (actor_ref, subject_ref, metadata, _asked_time(instantiated_at))
+        told = payload and decode_payload(payload.content)
+        asked = (actor_ref, subject_ref, told, _asked_time(instantiated_at))
         digest = _digest((_canonical_digest(declared.text), *asked), new_id)
     genesis = Genesis(
         new_id,
@@ -210,17 +212,22 @@ def _asked_time(value: object) -> object:
 
 
 def _metadata(value: object, payload_id: str, salt: bytes, limits: Limits) -> Payload:
-    fault = "is empty" if value in ({}, [], "") else None
-    if fault is None and isinstance(value, str) and value.isspace():
-        fault = "is blank"
-    content = b""
-    if fault is None:
-        try:
-            content = encode_payload(value)
-        except ValueError as error:
-            fault = str(error)
-    if fault is None and len(content) > limits.metadata_bytes:
-        fault = f"is {len(content)} bytes long, more than the {limits.metadata_bytes} allowed"
+    try:
+        content = encode_payload(value)
+    except ValueError as error:
+        fault: str | None = str(error)
+    else:
+        fault = _metadata_fault(content, limits)
     if fault:
         raise InvalidRequest(f"`instance_metadata` {fault}", argument="instance_metadata")
     return Payload(payload_id, salt, content)
+
+
+def _metadata_fault(content: bytes, limits: Limits) -> str | None:
+    if content in (b"{}", b"[]", b'""'):
+        return "is empty"
+    if content.startswith(b'"') and decode_payload(content).isspace():
+        return "is blank"
+    if len(content) > limits.metadata_bytes:
+        return f"is {len(content)} bytes long, more than the {limits.metadata_bytes} allowed"
+    return None

@@ -171,6 +171,7 @@ class _Sheet:
             )
         except Rejected as refusal:
             self.refused = True
+            refusal.__dict__ |= {"instance_id": id, "action": request.action}
             return refusal.with_traceback(None)  # its frames hold the whole sheet
         (_, number, origin, target, action, actor, at, asserted, reason, *references) = entry
         reason_id = reason_digest = None

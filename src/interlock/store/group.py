@@ -49,7 +49,7 @@ class _Batch(Generic[Call, Answer]):
         self.tickets: list[_Ticket[Call, Answer]] = []
         self.turn = threading.RLock()
         self.closed = False
-        self.error: BaseException = InterruptedError("the leading caller was interrupted")
+        self.error: BaseException | None = None
 
 
 class Group(Generic[Call, Answer]):
@@ -90,7 +90,8 @@ class Group(Generic[Call, Answer]):
         try:
             return ticket.answer
         except AttributeError:
-            return self._recover(call, batch.error)
+            error = batch.error or InterruptedError("the leading caller was interrupted")
+            return self._recover(call, error)
 
     def _lead(self, batch: _Batch[Call, Answer]) -> None:
         with self._committing:

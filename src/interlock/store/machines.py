@@ -1,13 +1,21 @@
 """Compiled machines, one per declaration digest, kept for as long as they are in use."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from json import loads
 
+from interlock.core.declaration import declaration_digest
 from interlock.core.machine import Machine
 from interlock.core.rejection import StorageFailure
 from interlock.store.plan import Plan, Statement
 
 KEPT_MAX = 256
+
+
+@lru_cache(KEPT_MAX)
+def compiled(digest: str, text: str) -> Machine:
+    """Give the look-up of a declaration, compiled when it is first asked for."""
+    return Machine(loads(text), digest)
 
 
 class Machines:
@@ -30,7 +38,7 @@ class Machines:
         """Give the machine of each digest, reading and compiling those not met before.
 
         Raises:
-            StorageFailure: the store holds no such declaration; somebody removed it.
+            StorageFailure: the store holds no such declaration; somebody removed or altered it.
         """
         kept = self._kept
         found = {digest: kept[digest] for digest in digests if digest in kept}
@@ -38,8 +46,11 @@ class Machines:
         if missing:
             keys = [(self._tenant, digest) for digest in missing]
             for digest, text in (yield Statement("read_declaration", keys)):
+                if declaration_digest(text) != digest:
+                    what = f"the declaration {digest} was altered; run `verify`"
+                    raise StorageFailure(what, kind="damaged")
                 try:
-                    found[digest] = Machine(loads(text), digest)
+                    found[digest] = compiled(digest, text)
                 except (LookupError, TypeError) as error:
                     raise ValueError(f"declaration {digest}: {error!r}") from error
                 self.keep(found[digest])

@@ -157,21 +157,24 @@ class Store:
             InvalidTransition, GuardNotSatisfied, InvalidRequest, StorageFailure, OutcomeUnknown:
                 in this order; nothing was written (with the last: perhaps).
         """
-        attempt = prepare_fire(
-            self._new_id(),
-            self._limits,
-            id,
-            action,
-            actor_ref,
-            guard_satisfied,
-            fired_at,
-            expected_version,
-            idempotency_key,
-            reason,
-            correlation_id,
-            causation_id,
-            worker_id,
-        )
+        try:
+            attempt = prepare_fire(
+                self._new_id(),
+                self._limits,
+                id,
+                action,
+                actor_ref,
+                guard_satisfied,
+                fired_at,
+                expected_version,
+                idempotency_key,
+                reason,
+                correlation_id,
+                causation_id,
+                worker_id,
+            )
+        except InvalidRequest as refusal:
+            raise _of_fire(refusal, id, action) from None
         return _answer(self._writer.fire(attempt))
 
     def current(self, id: str) -> str:
@@ -215,6 +218,7 @@ class Store:
 
         Raises:
             Rejected: the first refusal, with its place in the list as `index`; nothing was written.
+            InvalidRequest: an item is no `Fire`, likewise.
         """
         attempts = self._try_fires(fires)
         plan = partial(fire, self._context, whole=True)
@@ -244,7 +248,7 @@ class Store:
             InvalidDeclaration, StorageFailure, OutcomeUnknown: of the whole list.
         """
         declared = prepare_declaration(declaration, self._limits)
-        attempts = [self._try_birth(declared, birth) for birth in births]
+        attempts = [self._try_birth(declared, place, birth) for place, birth in enumerate(births)]
         outcomes = self._writer.write(partial(bear, self._context), attempts)
         return [outcome for outcome in outcomes if outcome is not None]
 
@@ -355,21 +359,32 @@ class Store:
     def _try_fires(self, fires: Iterable[Fire]) -> list[FireAttempt | Rejected]:
         attempts: list[FireAttempt | Rejected] = []
         now, limits, random = self._clock(), self._limits, self._random
-        for asked in fires:
+        for place, asked in enumerate(fires):
+            if not isinstance(asked, Fire):
+                what = f"item {place} is no `interlock.Fire` but {type(asked).__name__}"
+                raise InvalidRequest(what, argument="fires", index=place)
             new_id = uuid7(now, random.getrandbits(62))
             try:
                 attempts.append(prepare_fire(new_id, limits, *asked))
             except InvalidRequest as refusal:
-                id: object = asked.id
-                refusal.instance_id = id if isinstance(id, str) else None
-                attempts.append(refusal.with_traceback(None))
+                attempts.append(_of_fire(refusal, *asked[:2]).with_traceback(None))
         return attempts
 
-    def _try_birth(self, declared: Declared, birth: Birth) -> BirthAttempt | Rejected:
+    def _try_birth(self, declared: Declared, place: int, birth: Birth) -> BirthAttempt | Rejected:
+        if not isinstance(birth, Birth):
+            what = f"item {place} is no `interlock.Birth` but {type(birth).__name__}"
+            raise InvalidRequest(what, argument="births", index=place)
         try:
             return self._prepare_birth(declared, birth)
         except InvalidRequest as refusal:
             return refusal.with_traceback(None)
+
+
+def _of_fire(refusal: InvalidRequest, id: object, action: object) -> InvalidRequest:
+    """Say which fire was refused, as far as that can be said."""
+    refusal.instance_id = id if isinstance(id, str) else None
+    refusal.action = action if isinstance(action, str) else None
+    return refusal
 
 
 def _ignore(told: object) -> None:

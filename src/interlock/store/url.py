@@ -35,31 +35,46 @@ def parse_url(url: object) -> Settings:
             f"{quoted(url)} is no store: {quoted(scheme)} is not known; use `sqlite:///FILE`"
         )
     place, _, query = rest.partition("?")
-    path = unquote(place.removeprefix("/"))
     if place and not place.startswith("/"):
         raise _refusal(f"{quoted(url)} names a host; a file has three slashes: `sqlite:///{place}`")
-    if "\0" in path:
-        raise _refusal("holds a NUL character")
-    settings = Settings(None if path in ("", ":memory:") else Path(path))
+    settings = Settings(_path(place.removeprefix("/")) if place else None)
+    given: set[str] = set()
     for name, value in parse_qsl(query, keep_blank_values=True):
+        if name in given:
+            raise _refusal(f"has the setting {quoted(name)} twice")
+        given.add(name)
         settings = _with_setting(settings, name, value)
     return settings
 
 
+def _path(place: str) -> Path | None:
+    try:
+        name = unquote(place, errors="strict")
+        name.encode()
+    except UnicodeError:
+        raise _refusal("is of a file whose name is not UTF-8") from None
+    if "\0" in name:
+        raise _refusal("holds a NUL character")
+    if not name:
+        raise _refusal("names no file; a store in memory is `sqlite://`")
+    return None if name == ":memory:" else Path(name)
+
+
 def _with_setting(settings: Settings, name: str, value: str) -> Settings:
-    choices = _CHOICES.get(name)
-    if choices and value.lower() not in choices:
+    choice, choices = value.lower(), _CHOICES.get(name)
+    if choices and choice not in choices:
         raise _refusal(f"setting `{name}` is one of {', '.join(choices)}, not {quoted(value)}")
     if name == "synchronous":
-        return settings._replace(synchronous=value.upper())
+        return settings._replace(synchronous=choice.upper())
     if name == "mode":
-        return settings._replace(read_only=value == "ro", create=value == "rwc")
+        return settings._replace(read_only=choice == "ro", create=choice == "rwc")
     if name == "busy_ms":
-        if not value.isdecimal():
+        if not (value.isascii() and value.isdecimal()):
             raise _refusal(
                 f"setting `busy_ms` is a whole number of milliseconds, not {quoted(value)}"
             )
-        return settings._replace(busy_ms=min(int(value), 2**31 - 1))
+        longest = 2**31 - 1
+        return settings._replace(busy_ms=min(int(value), longest) if len(value) < 11 else longest)
     meant = nearest(name, [*_CHOICES, "busy_ms"])
     hint = (
         f"; did you mean `{meant}`?" if meant else f"; known: {', '.join([*_CHOICES, 'busy_ms'])}"

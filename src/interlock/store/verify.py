@@ -138,12 +138,13 @@ def verify(
         if id is None:
             audit.schema()
             audit.misfits()
+            audit.strangers()
             audit.declarations()
         audit.records(_through(on_page))
         if id is None:
             audit.start_keys()
     except StorageFailure as failure:
-        if failure.kind != "damaged" and not audit.altered:
+        if failure.kind not in ("damaged", "unreadable") and not audit.altered:
             raise
         audit.found(id, [Fault(10, None, str(failure))])
     except _ListenerFailed as failed:
@@ -304,7 +305,7 @@ class _Audit:
         try:
             return self.database.read(plan(*arguments))
         except StorageFailure as failure:
-            if failure.kind != "damaged":
+            if failure.kind != "unreadable":
                 raise
             return self.database.read(plan(*arguments), lenient=True)
 
@@ -317,6 +318,12 @@ class _Audit:
         for table, count in self.read(_one_statement, "audit_misfits", ()):
             if count:
                 what = f"{count} rows of {table} have a column of another type than the schema's"
+                self.found(None, [Fault(10, None, what)])
+
+    def strangers(self) -> None:
+        for table, count in self.read(_one_statement, "audit_strangers", (self.tenant,)):
+            if count:
+                what = f"rows of {table} that are of another tenant than this store's: {count}"
                 self.found(None, [Fault(10, None, what)])
 
     def declarations(self) -> None:

@@ -267,7 +267,7 @@ def test_an_odd_reading_leaves_the_connection_as_it_was(path: Path) -> None:
         assert found(store.verify()) == [("last", 2, 5)]
         with pytest.raises(StorageFailure) as refusal:
             store.history(healthy()[1]["last"])
-        assert refusal.value.kind == "damaged"
+        assert refusal.value.kind == "unreadable"
 
 
 @pytest.mark.parametrize("table", ["audit_declarations", "audit_records", "audit_start_keys"])

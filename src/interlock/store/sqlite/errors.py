@@ -25,7 +25,7 @@ _KINDS = {
     sqlite3.SQLITE_CORRUPT: _Kind("damaged", "the file is damaged; restore a copy"),
     sqlite3.SQLITE_CONSTRAINT: _Kind("refused", "the schema refused the write; run `verify`"),
 }
-_UNREADABLE = _Kind("damaged", "a stored value cannot be read; run `verify`")
+_UNREADABLE = _Kind("unreadable", "a stored value cannot be read; run `verify`")
 _OTHER = _Kind("failed", "the database failed")
 
 

@@ -295,6 +295,22 @@ WHERE t.tenant = :tenant AND NOT EXISTS (
 )
 GROUP BY t.digest;
 
+-- name: audit_strangers
+-- parameters: tenant
+-- Rows that no statement of this tenant reads.
+SELECT 'instances', count(*) FROM instances WHERE tenant < :tenant OR tenant > :tenant
+UNION ALL
+SELECT 'history', count(*) FROM history WHERE tenant < :tenant OR tenant > :tenant
+UNION ALL
+SELECT 'declarations', count(*) FROM declarations WHERE tenant < :tenant OR tenant > :tenant
+UNION ALL
+SELECT 'declared_transitions', count(*) FROM declared_transitions
+WHERE tenant < :tenant OR tenant > :tenant
+UNION ALL
+SELECT 'payloads', count(*) FROM payloads WHERE tenant < :tenant OR tenant > :tenant
+UNION ALL
+SELECT 'start_keys', count(*) FROM start_keys WHERE tenant < :tenant OR tenant > :tenant;
+
 -- name: audit_misfits
 -- parameters:
 -- Rows that no key finds, since a part of theirs is not even text. The schema allows none. Of
