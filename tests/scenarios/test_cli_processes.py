@@ -18,6 +18,10 @@ from tests.support.machines import BATCH, TOGGLE
 PIPE = subprocess.PIPE
 STORE = {"INTERLOCK_STORE": "sqlite:///store.db"}
 PROGRAM = [sys.executable, "-m", "interlock"]
+LOST = (
+    "interlock: output-lost: what was asked for is done, "
+    "but its answer cannot be written to stdout: no space left on device\n"
+)
 FULL = Path("/dev/full")
 
 
@@ -118,7 +122,7 @@ def test_streams_that_are_closed(
         env={**os.environ, **STORE},
         check=False,
     )
-    assert done.returncode == 0
+    assert done.returncode == 74
     done = subprocess.run(
         ["sh", "-c", script, "sh", *PROGRAM, "current", "nosuch"],
         cwd=folder,
@@ -135,9 +139,20 @@ def test_output_that_cannot_be_written(
     with FULL.open("wb") as full:
         for command in (("current", many), ("list",), ("verify",), ("--help",)):
             code, _, err = finish(*command, stdout=full)
-            assert (code, err) == (3, "interlock: storage-failure: no space left on device\n")
+            assert (code, err) == (74, LOST)
         code, _, _ = finish("fire", many, "nosuch", stderr=full)
         assert code == 1
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full here")
+def test_a_fire_whose_answer_cannot_be_written_is_no_storage_failure(
+    finish: Callable[..., tuple[int, str, str]], many: str
+) -> None:
+    """It is done: whoever takes it for refused would fire again."""
+    before = finish("current", many)[1]
+    with FULL.open("wb") as full:
+        assert finish("fire", many, "go", stdout=full)[::2] == (74, LOST)
+    assert finish("current", many)[1] != before
 
 
 @pytest.mark.slow

@@ -44,6 +44,8 @@ def verify(session: Session, id: str | None, since: str | None, report: str | No
     Example:
       interlock verify --report today.json --since yesterday.json
     """
+    if report == "-":
+        raise click.UsageError("--report names a file; --json prints the report")
     with ExitStack() as stack:
         store = stack.enter_context(session.existing_store())
         progress = stack.enter_context(Progress())

@@ -5,6 +5,7 @@
 2    wrong usage: it cannot be done as it was asked for
 3    storage: the store, or a file that was to be written, cannot be used
 70   a fault of Interlock itself
+74   done, but its answer could not be written to stdout
 130  interrupted
 141  whoever read the output went away
 """
@@ -18,11 +19,11 @@ from typing import TextIO
 
 import click
 
-from interlock.cli.output import counted, json_text, visible
+from interlock.cli.output import OutputLost, counted, json_text, visible
 from interlock.cli.session import Session
 from interlock.core.rejection import InvalidRequest, OutcomeUnknown, Rejected, StorageFailure
 
-REFUSED, USAGE, STORAGE, FAULT, INTERRUPTED, PIPE_CLOSED = 1, 2, 3, 70, 130, 141
+REFUSED, USAGE, STORAGE, FAULT, OUTPUT_LOST, INTERRUPTED, PIPE_CLOSED = 1, 2, 3, 70, 74, 130, 141
 
 # Arguments that say how to go about it. An `invalid-request` about any other is the store's answer
 # to a call that was well written, such as a fire that is dated in the future.
@@ -106,9 +107,12 @@ def _told(error: BaseException, session: Session) -> tuple[int, list[str]]:
             return REFUSED, _refusal(session, error.reason, str(error))
         case Rejected():
             return _rejected(error, session)
+        case OutputLost():
+            return OUTPUT_LOST, _refusal(session, "output-lost", str(error))
+        case OSError(filename=None):  # what is read and kept by name has other errors
+            return _told(OutputLost.of(error), session)
         case OSError():
-            where = f"`{error.filename}`: " if error.filename else ""
-            message = f"{where}{(error.strerror or str(error)).lower()}"
+            message = f"`{error.filename}`: {(error.strerror or str(error)).lower()}"
             return STORAGE, _refusal(session, StorageFailure.reason, message)
         case _:
             return _of_a_file(error, session)

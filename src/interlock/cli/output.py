@@ -11,18 +11,35 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from errno import EBADF
 from pathlib import Path
-from typing import TextIO
+from typing import Self, TextIO
 
 COLUMN_MAX = 48  # a longer cell stands out rather than push every row apart
 
 
+class OutputLost(Exception):
+    """An answer could not be written, though what it is the answer to is done."""
+
+    @classmethod
+    def of(cls, error: OSError) -> Self:
+        why = (error.strerror or str(error)).lower()
+        return cls(f"what was asked for is done, but its answer cannot be written to stdout: {why}")
+
+
+class _Closed(io.TextIOBase):
+    """A stdout that was closed before the program began."""
+
+    def write(self, _text: str, /) -> int:
+        raise OutputLost.of(OSError(EBADF, "it is closed"))
+
+
 def prepare_streams() -> None:
-    """Make stdout and stderr UTF-8 whatever the locale; a closed one takes all and keeps none."""
+    """Make stdout and stderr UTF-8 whatever the locale; a closed stderr takes anything."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, _nowhere())
+            setattr(sys, name, _Closed() if name == "stdout" else _nowhere())
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 

@@ -1,35 +1,50 @@
 """Verification reports as files: one JSON document, written and read in a stream.
 
-    {"interlock_report": 1, "heads": [
+    {"interlock_report": 1, "instance": null, "heads": [
     ["01a2355f-…", 12, "9f86d081…"],
     ["01a2355f-…", 3, "60303ae2…"]
     ], "ok": true, "instances": 2, "entries": 15, "count": 0, "findings": []}
 
-Each head (an instance, its last entry's number, that entry's digest) has a line of its own, so a
-million of them are read one at a time; a report that a tool laid out anew is read whole.
+`instance` names the one instance that the report is about; null is the whole store. Each head (an
+instance, its last entry's number, that entry's digest) has a line of its own, so a million of them
+are read one at a time; a report that a tool laid out anew is read whole.
+
+A report is written where nothing is yet, or in the place of an earlier report: a slip of the
+keyboard shall not cost a store its records.
 """
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from errno import ENOSPC
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from errno import EACCES, ENOENT, ENOSPC, ENOTDIR, EPERM, EROFS
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, TextIO
 
 from interlock.core.identity import root_of
 from interlock.core.rejection import InvalidRequest, StorageFailure
+from interlock.core.text import clipped, quoted
 from interlock.store.verify import Head, Report
 
-_OPENING = '{"interlock_report": 1, "heads": ['
+_MARK = '"interlock_report"'
+_MARK_WITHIN = 200  # characters: a tool may have laid out the report anew
+_LINE_MAX = 64 * 1024  # characters of a head, whatever its id is made of
+_ANY_WIDTH = 1000  # characters of a path: somebody may want to look it up
+
+
+def _opening(instance: str | None) -> str:
+    return f'{{"interlock_report": 1, "instance": {json.dumps(instance)}, "heads": ['
 
 
 class ReportWriter:
     """Writes a report as the verification goes: `head` for each instance, then `close`."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, instance: str | None) -> None:
         self._stream = stream
         self._separator = "\n"
-        self._write(_OPENING)
+        self._write(_opening(instance))
 
     def head(self, head: Head) -> None:
         line = json.dumps([head.instance, head.number, head.digest.hex()])
@@ -44,6 +59,17 @@ class ReportWriter:
             self._stream.write(text)
 
 
+# By errno; anything else is `io`.
+_KINDS = {
+    ENOSPC: "full",
+    ENOENT: "missing",
+    ENOTDIR: "missing",
+    EACCES: "read-only",
+    EPERM: "read-only",
+    EROFS: "read-only",
+}
+
+
 @contextmanager
 def _writing(name: object) -> Iterator[None]:
     try:
@@ -51,10 +77,9 @@ def _writing(name: object) -> Iterator[None]:
     except BrokenPipeError:  # the reader of a stream went away; that is its affair
         raise
     except OSError as error:
-        kind = "full" if error.errno == ENOSPC else "io"
-        raise StorageFailure(
-            f"the report `{name}` cannot be written: {error}", kind=kind
-        ) from error
+        what = f"the report `{clipped(name, _ANY_WIDTH)}` cannot be written"
+        kind = _KINDS.get(error.errno or 0, "io")
+        raise StorageFailure(f"{what}: {error.strerror or error}", kind=kind) from error
 
 
 class _NoWriter:
@@ -66,51 +91,104 @@ class _NoWriter:
 
 
 @contextmanager
-def open_report(target: Path | str | TextIO | None) -> Iterator[ReportWriter | _NoWriter]:
+def open_report(
+    target: Path | str | TextIO | None,
+    *,
+    instance: str | None = None,
+    is_in_use: Callable[[Path], bool] | None = None,
+) -> Iterator[ReportWriter | _NoWriter]:
     """Open a report for writing; a file appears under its name only when it is whole.
 
+    Args:
+        instance: the one that the report is about.
+        is_in_use: whether a path leads to a file of an open store.
+
     Raises:
-        InvalidRequest: the file cannot be written.
+        InvalidRequest: the target is no path, or holds something other than a report.
+        StorageFailure: the file cannot be written.
     """
     if target is None:
         yield _NoWriter()
     elif isinstance(target, Path | str):
-        with _whole_file(Path(target)) as stream:
-            yield ReportWriter(stream)
+        with _opened(_path(target), is_in_use) as stream:
+            yield ReportWriter(stream, instance)
     else:
-        yield ReportWriter(target)
+        yield ReportWriter(target, instance)
+
+
+def _path(target: Path | str) -> Path:
+    path, text = Path(target), str(target)
+    if not text or "\0" in text or not path.name:
+        raise InvalidRequest(f"{quoted(text)} is no name of a file", argument="report")
+    return path
 
 
 @contextmanager
-def _whole_file(path: Path) -> Iterator[TextIO]:
-    partial = path.with_name(f"{path.name}.partial")
-    try:
-        if path.is_dir():
-            raise IsADirectoryError("it is a directory")
-        stream = partial.open("w", encoding="utf-8")
-    except OSError as error:
-        what = f"the report `{path}` cannot be written: {error}"
-        raise InvalidRequest(what, argument="report") from error
+def _opened(named: Path, is_in_use: Callable[[Path], bool] | None) -> Iterator[TextIO]:
+    with _writing(named):
+        path = named.resolve()  # so that a link stays one
+        found = path.stat().st_mode if path.exists() else None
+        if is_in_use and is_in_use(path):
+            what = "is a file of a store that is open, which a report shall not replace"
+            raise InvalidRequest(f"`{clipped(named, _ANY_WIDTH)}` {what}", argument="report")
+        if found is not None and stat.S_ISREG(found):
+            _check_replaceable(path, named)
+    if found is None or stat.S_ISREG(found):
+        with _whole_file(path, named, found) as stream:
+            yield stream
+    else:  # a pipe or a device takes it as it comes
+        with _writing(named):
+            stream = path.open("w", encoding="utf-8")
+        try:
+            yield stream
+        finally:
+            with _writing(named):
+                stream.close()
+
+
+def _check_replaceable(path: Path, named: Path) -> None:
+    with path.open(encoding="utf-8", errors="replace") as stream:
+        beginning = stream.read(_MARK_WITHIN)
+    if beginning and _MARK not in beginning:
+        what = "holds something else than a report of `verify`; remove it, or name another file"
+        raise InvalidRequest(f"`{clipped(named, _ANY_WIDTH)}` {what}", argument="report")
+    if not os.access(path, os.W_OK):
+        raise PermissionError(EACCES, "it is read-only")
+
+
+@contextmanager
+def _whole_file(path: Path, named: Path, mode: int | None) -> Iterator[TextIO]:
+    """Write a file beside `path`, and give it that name when it is whole."""
+    partial = path.with_name(f".{token_hex(8)}.partial")
+    with _writing(named):
+        stream = partial.open("x", encoding="utf-8")
     try:
         yield stream
-        with _writing(path):
+        with _writing(named):
             stream.close()
+            if mode is not None:
+                partial.chmod(stat.S_IMODE(mode))
             partial.replace(path)
     finally:
-        stream.close()
+        with suppress(OSError):
+            stream.close()
         partial.unlink(missing_ok=True)
 
 
-def read_heads(path: Path) -> Iterator[Head]:
+def read_heads(path: Path, *, instance: str | None = None) -> Iterator[Head]:
     """Read the heads of a report, in its order, which is that of the walk.
 
+    Args:
+        instance: the one that is verified; a report about another says nothing of it.
+
     Raises:
-        InvalidRequest: the file is no report, or no longer the one that was written.
+        InvalidRequest: the file is no report, is no longer the one that was written, or is about
+            another instance alone.
     """
     try:
         with path.open(encoding="utf-8") as lines:
             last = ("", "")
-            for head in _heads(lines):
+            for head in _heads(lines, instance):
                 place = (root_of(head.instance), head.instance)
                 if place <= last:
                     raise ValueError("its heads are not in order")
@@ -121,23 +199,36 @@ def read_heads(path: Path) -> Iterator[Head]:
         raise InvalidRequest(what, argument="since") from error
 
 
-def _heads(lines: TextIO) -> Iterator[Head]:
-    if next(lines, "").rstrip("\n") != _OPENING:
+def _heads(lines: TextIO, instance: str | None) -> Iterator[Head]:
+    first = lines.readline(_LINE_MAX)
+    if not _is_opening(first):
+        if not stat.S_ISREG(os.fstat(lines.fileno()).st_mode):
+            raise ValueError("it does not begin as this program writes it")
         lines.seek(0)
-        yield from map(_head, _checked(json.load(lines)))
+        yield from map(_head, _checked(json.load(lines), instance))
         return
-    for line in lines:
+    _checked(json.loads(f"{first}]}}"), instance)
+    while line := lines.readline(_LINE_MAX):
         if line.startswith("]"):
-            _checked(json.loads(_OPENING + line + lines.read()))
+            _checked(json.loads(first + line + lines.read()), instance)
             return
         yield _head(json.loads(line.rstrip().removesuffix(",")))
     raise ValueError("it breaks off in the middle")
 
 
-def _checked(document: Any) -> list[Any]:
+def _is_opening(line: str) -> bool:
+    try:
+        return line.rstrip() == _opening(json.loads(f"{line}]}}")["instance"])
+    except (ValueError, TypeError, LookupError):
+        return False
+
+
+def _checked(document: Any, instance: str | None) -> list[Any]:
     """Give the heads of a document that is a report."""
     match document:
-        case {"interlock_report": 1, "heads": list(heads)}:
+        case {"interlock_report": 1, "instance": of, "heads": list(heads)}:
+            if of is not None and of != instance:
+                raise ValueError(f"it is about the instance {quoted(of)} alone")
             return heads
         case _:
             raise ValueError("it has no heads of the form that this program writes")

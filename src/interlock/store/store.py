@@ -40,7 +40,7 @@ from interlock.store.fire import fire
 from interlock.store.machines import Machines
 from interlock.store.read import Instance
 from interlock.store.report import open_report, read_heads
-from interlock.store.sqlite.database import Database
+from interlock.store.sqlite.database import Database, is_in_use
 from interlock.store.url import parse_url
 from interlock.store.verify import Finding, Report, verify
 from interlock.store.writer import Answered, Writer
@@ -321,7 +321,8 @@ class Store:
         Args:
             id: verify this instance only.
             since: an earlier report, to find instances that are gone and tails that were cut.
-            report: where to write the report, for a later `since`.
+            report: where to write the report, for a later `since`; it replaces an earlier one, and
+                nothing else.
             on_finding: told each finding as it is made; the report keeps the first 10,000.
             on_page: told the number of entries read so far, now and then.
 
@@ -330,8 +331,8 @@ class Store:
         """
         if id is not None:
             id = self._id(id)
-        heads = read_heads(Path(since)) if since is not None else ()
-        with open_report(report) as writer:
+        heads = read_heads(Path(since), instance=id) if since is not None else ()
+        with open_report(report, instance=id, is_in_use=is_in_use) as writer:
             found = verify(
                 self._database,
                 self._tenant,

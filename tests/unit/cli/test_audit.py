@@ -25,7 +25,7 @@ def test_verify_json_is_a_report(run: CommandLine, released: str) -> None:
     assert head[:2] == [released, 2]
     del told["heads"]
     wanted = {"ok": True, "instances": 1, "entries": 2, "count": 0, "findings": []}
-    assert told == {"interlock_report": 1, **wanted}
+    assert told == {"interlock_report": 1, "instance": None, **wanted}
 
 
 def test_findings(run: CommandLine, released: str, forge: Callable[[str], None]) -> None:
@@ -81,4 +81,6 @@ def test_verify_refusals(run: CommandLine, released: str) -> None:
     assert result.stdout == ""
     run.refused("invalid-request", "verify", "--since", MACHINE, code=2)
     assert "nosuch.json" in run.misused("verify", "--since", "nosuch.json")
-    run.refused("invalid-request", "verify", "--report", "no/such/folder.json", code=2)
+    told = run.refused("storage-failure", "verify", "--report", "no/such/folder.json", code=3)
+    assert "`no/such/folder.json` cannot be written: No such file or directory" in told
+    assert "--json" in run.misused("verify", "--report", "-")

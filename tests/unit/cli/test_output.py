@@ -128,11 +128,14 @@ def test_no_progress_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stream.getvalue() == ""
 
 
-def test_streams_that_are_closed_take_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stdout_that_is_closed_is_told_and_a_stderr_takes_everything(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(sys, "stdout", None)
     monkeypatch.setattr(sys, "stderr", None)
     output.prepare_streams()
-    output.say("x")
+    with pytest.raises(output.OutputLost, match="closed"):
+        output.say("x")
     output.note("y")
     sys.stdout.close()
     sys.stderr.close()

@@ -2,7 +2,10 @@
 
 import io
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -120,16 +123,20 @@ def test_the_report_of_one_instance_names_that_instance(path: Path, tmp_path: Pa
     names = copy_healthy(path)
     with interlock.open(f"sqlite:///{path}") as store:
         store.verify(names["long"], report=tmp_path / "report.json")
-        (head,) = read_heads(tmp_path / "report.json")
+        (head,) = read_heads(tmp_path / "report.json", instance=names["long"])
         assert (head.instance, head.number) == (names["long"], 23)
-        assert store.verify(since=tmp_path / "report.json").ok
-        assert store.verify(names["last"], since=tmp_path / "report.json").ok
+        assert store.verify(names["long"], since=tmp_path / "report.json").ok
+        for other in (None, names["last"]):
+            with pytest.raises(InvalidRequest, match=f"about the instance `{names['long']}` alone"):
+                store.verify(other, since=tmp_path / "report.json")
 
 
 # A verification that fails
 
 
-@pytest.mark.parametrize("kept", [None, "an older report"], ids=["no file before", "a file before"])
+@pytest.mark.parametrize(
+    "kept", [None, '{"interlock_report": 1, ...'], ids=["no file before", "a file before"]
+)
 def test_a_failed_verification_leaves_no_half_report(
     kept: str | None, path: Path, tmp_path: Path
 ) -> None:
@@ -193,10 +200,127 @@ def test_a_report_that_cannot_be_written_is_refused(
     place: str, store: Store, tmp_path: Path
 ) -> None:
     (tmp_path / "directory").mkdir()
-    with pytest.raises(InvalidRequest) as refusal:
+    with pytest.raises(StorageFailure) as refusal:
         store.verify(report=tmp_path / place)
-    assert refusal.value.argument == "report"
+    assert refusal.value.kind == ("missing" if "/" in place else "io")
     assert place.partition("/")[0] in str(refusal.value)
+    assert ".partial" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("target", ["", "/", ".", "..", "a\0b"])
+def test_a_report_has_the_name_of_a_file(target: str, store: Store) -> None:
+    with pytest.raises((InvalidRequest, StorageFailure)):
+        store.verify(report=target)
+
+
+# What a report takes the place of
+
+
+@pytest.fixture
+def two_stores(path: Path, tmp_path: Path) -> Iterator[tuple[Store, Path]]:
+    """A store that is verified, and the file of another that is open beside it."""
+    beside = tmp_path / "beside.db"
+    with interlock.open(f"sqlite:///{path}") as store, interlock.open(f"sqlite:///{beside}") as two:
+        store.instantiate(TOGGLE)
+        two.instantiate(TOGGLE)
+        yield store, beside
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
+def test_a_report_never_takes_the_place_of_a_store(
+    suffix: str, two_stores: tuple[Store, Path], path: Path, tmp_path: Path
+) -> None:
+    """By whatever name; nor is the file read, which would drop its locks."""
+    store, beside = two_stores
+    link = tmp_path / "link"
+    for file in (path, beside):
+        ours = Path(f"{file}{suffix}")
+        link.unlink(missing_ok=True)
+        link.symlink_to(ours)
+        before = ours.read_bytes() if suffix == "-wal" else None
+        for target in (ours, link, ours.parent / "." / ours.name):
+            with pytest.raises(InvalidRequest, match="file of a store that is open"):
+                store.verify(report=target)
+        assert before is None or ours.read_bytes() == before
+    assert store.verify().ok
+    store.instantiate(TOGGLE)
+
+
+def test_a_report_never_takes_the_place_of_a_store_that_is_closed(
+    store: Store, tmp_path: Path
+) -> None:
+    with interlock.open(f"sqlite:///{tmp_path}/closed.db") as other:
+        other.instantiate(TOGGLE)
+    before = (tmp_path / "closed.db").read_bytes()
+    with pytest.raises(InvalidRequest, match="something else than a report"):
+        store.verify(report=tmp_path / "closed.db")
+    assert (tmp_path / "closed.db").read_bytes() == before
+
+
+def test_a_report_takes_the_place_of_a_report_or_of_nothing(store: Store, tmp_path: Path) -> None:
+    target = tmp_path / "report.json"
+    target.touch(mode=0o640)
+    for _ in range(2):
+        store.verify(report=target)
+    assert target.stat().st_mode & 0o777 == 0o640
+    document = json.loads(target.read_text())
+    target.write_text(json.dumps(document, indent=4))
+    store.verify(report=target)
+    target.write_text("orders: 3\n")
+    with pytest.raises(InvalidRequest, match="something else than a report"):
+        store.verify(report=target)
+    assert target.read_text() == "orders: 3\n"
+
+
+def test_a_report_by_a_link_leaves_the_link(store: Store, tmp_path: Path) -> None:
+    target, link = tmp_path / "report.json", tmp_path / "latest"
+    link.symlink_to(target)
+    for _ in range(2):
+        store.verify(report=link)
+        assert link.is_symlink()
+        assert json.loads(target.read_text())["ok"] is True
+
+
+def test_a_report_goes_through_a_pipe(store: Store, tmp_path: Path) -> None:
+    store.instantiate(TOGGLE)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(pipe.read_text)
+        store.verify(report=pipe)
+        assert json.loads(read.result(30))["instances"] == 1
+        written = pool.submit(pipe.write_text, read.result())
+        assert store.verify(since=pipe).ok
+        written.result(30)
+    assert pipe.is_fifo()
+
+
+def test_what_stands_beside_a_report_is_left_alone(store: Store, tmp_path: Path) -> None:
+    mine = tmp_path / "report.json.partial"
+    mine.write_text("mine")
+    with ThreadPoolExecutor(8) as pool:
+        for report in pool.map(lambda _: store.verify(report=tmp_path / "report.json"), range(40)):
+            assert report.ok
+    assert mine.read_text() == "mine"
+    assert json.loads((tmp_path / "report.json").read_text())["ok"] is True
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_an_endless_report_is_refused(store: Store, tmp_path: Path) -> None:
+    """A device that gives zeros for ever, say: what is read of it has an end."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    def pour() -> None:
+        with suppress(BrokenPipeError), pipe.open("wb") as stream:
+            while True:
+                stream.write(bytes(1 << 16))
+
+    with ThreadPoolExecutor(1) as pool:
+        poured = pool.submit(pour)
+        with pytest.raises(InvalidRequest, match="is no report"):
+            store.verify(since=pipe)
+        poured.result(30)
 
 
 def test_a_report_may_take_the_place_of_the_one_it_is_compared_with(

@@ -193,6 +193,11 @@ class Database:
                 self._folder.close()
             self._writer.close()
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed or given up."""
+        return bool(self._unusable)
+
     def abandon(self) -> None:
         """Give up the database in the child of a fork.
 
@@ -355,6 +360,14 @@ class Database:
 
 _databases: WeakSet[Database] = WeakSet()
 _abandoned: list[object] = []
+
+
+def is_in_use(path: Path) -> bool:
+    """Whether a path leads to a file of a database that this process has opened.
+
+    Such a file is not even to be read by other means: closing it would drop SQLite's locks on it.
+    """
+    return any(not one.is_closed and one.place.holds(path) for one in [*_databases])
 
 
 def _abandon_all() -> None:
