@@ -8,20 +8,17 @@ from pathlib import Path
 import pytest
 
 import interlock
+from tests.docs.pages import PAGES, ROOT, code_blocks
 
-ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-
-
-def code_blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+BIN = Path(sys.executable).parent
 
 
 def test_the_example_of_the_readme_runs_and_prints_what_it_says(tmp_path: Path) -> None:
+    assert "run it with `.venv/bin/python batches.py`" in (ROOT / "README.md").read_text()
     (example,) = code_blocks(ROOT / "README.md", "python")
-    done = subprocess.run(
-        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    (tmp_path / "batches.py").write_text(example)
+    command = [sys.executable, "batches.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [
         "guard-not-satisfied",
         "1 sampled begin-testing testing lab-tech-rivera",
@@ -33,17 +30,21 @@ def test_the_example_of_the_readme_runs_and_prints_what_it_says(tmp_path: Path) 
 
 def test_the_shell_lines_of_the_readme_work(tmp_path: Path) -> None:
     readme = (ROOT / "README.md").read_text()
-    lines = re.findall(r"^    (export \S+|interlock .*)$", readme, re.MULTILINE)
-    assert len(lines) == 5
+    lines = re.findall(r"^    (\. \S+|export \S+|interlock .*)$", readme, re.MULTILINE)
+    assert lines[0] == ". .venv/bin/activate"
+    assert len(lines) == 6
+    if not (BIN / "activate").exists():
+        pytest.skip(f"no virtual environment in {BIN.parent}")
     machine = ROOT / "examples" / "batch-qualification.machine.json"
     script = "\n".join(lines).replace("examples/batch-qualification.machine.json", str(machine))
+    script = script.replace(".venv/bin/activate", f"'{BIN / 'activate'}'")
     script = script.replace("interlock instantiate", "ID=$(interlock instantiate", 1)
     script = re.sub(r"(ID=\$\(interlock instantiate.*)", r"\1)", script)
     script = script.replace("fire ID", "fire $ID").replace("history ID", "history $ID")
     done = subprocess.run(
         ["bash", "-euc", script],
         cwd=tmp_path,
-        env={"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "LANG": "C.UTF-8"},
+        env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
         capture_output=True,
         text=True,
         check=True,
@@ -55,6 +56,16 @@ def test_the_shell_lines_of_the_readme_work(tmp_path: Path) -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)#]+)[^)]*\)", page.read_text()):
         assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_a_heading(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", page.read_text())
+    for target, anchor in links:
+        text = (page.parent / target if target else page).read_text()
+        headings = re.findall(r"^#+ (.+)$", text, re.M)
+        known = {re.sub(r"[^\w -]", "", name).lower().replace(" ", "-") for name in headings}
+        assert anchor in known, f"{target}#{anchor}"
 
 
 def test_every_decision_is_numbered_once() -> None:

@@ -645,6 +645,30 @@ def test_destroying_a_payload_is_the_one_lawful_destruction(client: Client, fill
         connection.execute(again)
 
 
+@pytest.mark.parametrize("moment", [-(2**62), 2**62, 253402300800000000, -62135596800000001])
+def test_a_moment_that_no_calendar_has_is_refused(client: Client, moment: int) -> None:
+    connection = client.connection
+    (birth, *_) = rows_of(client, "instances")
+    newborn = {
+        **birth,
+        "id": "new",
+        "root": "new",
+        "declaration_digest": declaration_digest(declaration_text(TOGGLE)),
+        "current_state": TOGGLE["initial_state"],
+        "next_sequence_number": 1,
+        "head_digest": birth["genesis_digest"],
+        "idempotency_key": None,
+        "request_digest": None,
+    }
+    for table, row, column, said in (
+        ("instances", newborn, "instantiated_at", "the years 1 to 9999"),
+        ("history", entry_for(client, "on", TOGGLE), "fired_at", "dated after the birth"),
+    ):
+        insert = inserting("", table, [*row])
+        with pytest.raises(sqlite3.IntegrityError, match=said):
+            connection.execute(insert, [*{**row, column: moment}.values()])
+
+
 def test_the_guards_are_silent_about_nothing(client: Client) -> None:
     """Each refusal says which rule it is."""
     connection = client.connection
@@ -658,9 +682,11 @@ def test_the_guards_are_silent_about_nothing(client: Client) -> None:
         "DELETE FROM declared_transitions": "a declaration never changes",
         "DELETE FROM payloads": "the row of a payload stays",
         "DELETE FROM start_keys": "an idempotency key keeps its first answer",
+        "INSERT INTO start_keys VALUES ('', 'new', 'nobody')": "names the instance that it began",
+        "INSERT INTO payloads VALUES ('', 'r', 'r', x'00', x'7b')": "a payload is JSON",
     }
     for sql, message in expected.items():
-        with pytest.raises(sqlite3.IntegrityError, match=f"interlock: {message}"):
+        with pytest.raises(sqlite3.IntegrityError, match=f"interlock: .*{message}"):
             connection.execute(sql)
 
 

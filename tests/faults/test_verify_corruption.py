@@ -19,7 +19,7 @@ import pytest
 import interlock
 from interlock import Fire
 from interlock.core.declaration import declaration_digest, declaration_text
-from interlock.core.record import Genesis
+from interlock.core.record import Genesis, payload_digest
 from interlock.core.record import genesis_digest as digest_of_genesis
 from interlock.core.rejection import NotKnown
 from interlock.store import verify
@@ -520,7 +520,38 @@ def start_keys_of_instances_that_are_gone(file: File) -> None:
     file.change("start_keys", {"instance_id": "lost"}, "idempotency_key = 'birth-1'")
 
 
+# Times that no calendar has, with every digest right
+
+
+@finds(("long", 12, 9))
+def time_of_an_entry_after_the_year_9999(file: File) -> None:
+    file.set_entry("long", 12, fired_at=2**62)
+    file.forge("long")
+
+
+@finds(("new", None, 9))
+def time_of_birth_before_the_year_1(file: File) -> None:
+    file.set_instance("new", instantiated_at=-(2**62))
+    file.forge("new")
+
+
 # Payloads
+
+
+@finds(("long", 3, 5))
+def reason_that_is_no_json(file: File) -> None:
+    payload = file.payload("long", 3)
+    file.set_payload("long", 3, content=b"{")
+    file.set_entry("long", 3, reason_digest=payload_digest(payload["salt"], b"{"))
+    file.forge("long")
+
+
+@finds(("long", None, 1))
+def metadata_that_are_no_json(file: File) -> None:
+    payload = file.payload("long")
+    file.set_payload("long", content=b"\xff")
+    file.set_instance("long", metadata_digest=payload_digest(payload["salt"], b"\xff"))
+    file.forge("long")
 
 
 @finds(("long", 3, 5))

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from interlock.core.instant import parse_instant
+from interlock.core.text import clipped
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,11 +44,20 @@ def _is_number(text: str) -> bool:
 
 
 def parse_json(_: click.Context, __: click.Parameter, value: str | None) -> Any:
-    """Read a JSON value."""
+    """Read a JSON value; a key that stands twice in one object is refused, not dropped."""
     try:
-        return None if value is None else loads(value)
+        return None if value is None else loads(value, object_pairs_hook=_distinct)
     except (ValueError, RecursionError) as fault:
         raise click.BadParameter(f"it is not JSON: {fault}") from None
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key `{clipped(twice)}` stands twice in one object")
+    return found
 
 
 #: A file to be read; `-` is stdin.

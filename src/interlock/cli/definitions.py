@@ -75,7 +75,7 @@ def _show(file: str, declaration: dict[str, Any] | None, found: "list[Diagnostic
         summary = _summary(file, declaration)
         states = counted(summary["states"], "state")
         transitions = counted(summary["transitions"], "transition")
-        say(f"{file}: ok, {states}, {transitions}, digest {summary['digest'][:12]}")
+        say(f"{file}: ok, {states}, {transitions}, digest {summary['digest']}")
 
 
 @click.command()

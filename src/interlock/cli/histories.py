@@ -204,6 +204,6 @@ class _Steps:
             ends = {"state": self.state, "stored_state": stored}
             self._listed.end(ok=fault is None, **ends, fault=fault)
         elif fault is None:
-            say(f"arrives at `{stored}`, as stored, after {counted(self.count, 'entry')}")
+            say(f"arrives at `{stored}`, as recorded, after {counted(self.count, 'entry')}")
         else:
             say(f"does not arrive: {fault}")

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -105,6 +106,8 @@ def ingest(
     from interlock import eventlog
 
     declaration = read_declaration(machine)
+    if Path(log).is_file():  # a pipe can be read once only
+        next(eventlog.read_log(log, **_read_as(options)), None)  # a fault makes no store
     with session.made_store(lasting=False) as store, _Refusals() as refusals:
         with Progress() as progress, _resumable():
             report = eventlog.ingest(
@@ -168,6 +171,9 @@ def _show(report: "eventlog.IngestReport", refusals: _Refusals) -> None:
         f"{report.recognised:,} recorded before, {report.refused:,} refused"
         f"{f' ({reasons})' if reasons else ''}, {report.untried:,} not tried after a refusal"
     )
+    if report.undated:
+        what = f"{counted(report.undated, 'event')} without a time: dated when recorded"
+        note(f"{what}; --time-column names the column of the times")
 
 
 def _row(refusal: dict[str, Any]) -> list[object]:
@@ -195,7 +201,7 @@ def discover(
 
     \b
     Example:
-      interlock discover orders.csv > orders.machine.json
+      interlock discover orders.csv > discovered.json
     """
     from interlock import eventlog
 

@@ -1,5 +1,6 @@
 """`current`, `declaration` and `list`: what a store holds now."""
 
+import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -44,7 +45,9 @@ def current(session: Session, id: str) -> None:
 @json_option
 @pass_session
 def declaration(session: Session, id: str) -> None:
-    """Print the declaration of an instance, exactly as supplied.
+    """Print the declaration of an instance.
+
+    As JSON: the values as supplied, in their order.
 
     \b
     Example:
@@ -58,7 +61,9 @@ def declaration(session: Session, id: str) -> None:
 @click.option("--state", metavar="NAME", help="Those in this state.")
 @click.option("--subject", metavar="REF", help="Those of this subject.")
 @click.option("--definition", metavar="DIGEST|FILE", help="Those of this declaration.")
-@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="At most this many.")
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(1, sys.maxsize), help="At most this many."
+)
 @click.option("--after", metavar="ID", help="Those that come after this id.")
 @store_option
 @json_option
@@ -71,7 +76,7 @@ def list_instances(
     limit: int | None,
     after: str | None,
 ) -> None:
-    """List instances by id, the oldest first.
+    """List instances by id: in the order of their recording.
 
     \b
     Example:
@@ -100,7 +105,9 @@ def _declared(definition: str | None) -> str | dict[str, Any] | None:
     if definition is None or (len(definition) == 64 and set(definition) <= set("0123456789abcdef")):
         return definition
     if definition != "-" and not Path(definition).is_file():
-        raise click.UsageError(f"`{definition}` is neither a digest nor a file")
+        raise click.UsageError(
+            f"`{definition}` is neither a digest (64 hexadecimal digits) nor a file"
+        )
     return read_declaration(definition)
 
 

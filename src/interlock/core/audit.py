@@ -14,6 +14,7 @@ reads records) and Invariants 1 to 10.
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, ParamSpec
 
+from interlock.core.instant import FIRST, LAST
 from interlock.core.machine import Machine, Transition
 from interlock.core.record import Genesis, HistoryRow, entry_digest, genesis_digest
 from interlock.core.text import clipped, quoted
@@ -65,6 +66,9 @@ class Trail:
         for name, value in (("actor_ref", genesis.actor_ref), ("subject_ref", genesis.subject_ref)):
             if value is not None and _blank(value):
                 faults.append(Fault(9, None, f"the genesis has a blank {name}"))
+        begun = genesis.instantiated_at
+        if type(begun) is not int or not FIRST <= begun <= LAST:
+            faults.append(Fault(9, None, "the genesis is dated outside the years 1 to 9999"))
         if _digest(genesis_digest, genesis) != genesis.genesis_digest:
             faults.append(Fault(1, None, "the genesis was altered: its digest does not match"))
         return faults
@@ -80,7 +84,7 @@ class Trail:
                 and origin == self.state
                 and target == transition.to_state
                 and guard == (None if transition.guard is None else 1)
-                and fired_at >= self.genesis.instantiated_at
+                and self.genesis.instantiated_at <= fired_at <= LAST
                 and not (not transition_id or transition_id.isspace())
                 and not (actor is not None and (not actor or actor.isspace()))
                 and digest == entry_digest(self.digest, self.genesis.id, row)
@@ -136,6 +140,8 @@ class Trail:
             yield Fault(9, number, "it has no time")
         elif row.fired_at < self.genesis.instantiated_at:
             yield Fault(9, number, "it is dated before the instance began")
+        elif row.fired_at > LAST:
+            yield Fault(9, number, "it is dated after the year 9999")
         if not gap and _digest(entry_digest, self.digest, self.genesis.id, row) != row.entry_digest:
             yield Fault(
                 5, number, "it was altered, or does not follow the entry before: its digest differs"

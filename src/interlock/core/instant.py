@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
+FIRST = (datetime.min.replace(tzinfo=UTC) - EPOCH) // MICROSECOND  # of the year 1
+LAST = (datetime.max.replace(tzinfo=UTC) - EPOCH) // MICROSECOND  # of the year 9999
 
 
 def parse_instant(value: object) -> datetime:

@@ -1,7 +1,8 @@
 """CSV: a header line with the names of the columns, then one line for each event.
 
-Fields are divided by comma, semicolon or tab, whichever divides the header into most; a field that
-holds the divider, a quote or a line break stands in quotes, with quotes doubled.
+Fields are divided by comma, semicolon or tab, whichever divides the header into most of the columns
+that are looked for, or else into most; a field that holds the divider, a quote or a line break
+stands in quotes, with quotes doubled.
 """
 
 import csv
@@ -11,7 +12,7 @@ from itertools import chain
 
 from interlock.core.text import clipped
 from interlock.eventlog.attributes import missing
-from interlock.eventlog.event import CUSTOMARY, Columns, Row
+from interlock.eventlog.event import Columns, Row, customary_place
 from interlock.eventlog.logfile import LogFile
 
 _DIVIDERS = ",;\t"
@@ -28,7 +29,7 @@ def csv_rows(file: LogFile, columns: Columns) -> Iterator[Row]:
     if first is None:
         raise file.fault("is empty", "a CSV begins with a line of column names")
     try:
-        divider = max(_DIVIDERS, key=lambda char: len(next(csv.reader([first], delimiter=char))))
+        divider = max(_DIVIDERS, key=lambda char: _columns_told(first, char, columns))
         reader = csv.reader(chain([first], lines), delimiter=divider, strict=True)
         header = next(reader)
         case, action, time, actor = (
@@ -50,17 +51,32 @@ def csv_rows(file: LogFile, columns: Columns) -> Iterator[Row]:
         raise file.fault(f"is no CSV here: {error}", "check its quotes and line breaks") from None
 
 
+def _columns_told(line: str, divider: str, columns: Columns) -> tuple[int, int]:
+    """Count the columns in a header that are looked for, and all of them."""
+    header = next(csv.reader([line], delimiter=divider))
+    told = [_places(header, part, named) for part, named in asdict(columns).items()]
+    return sum(map(bool, told)), len(header)
+
+
 def _place(file: LogFile, header: list[str], part: str, named: str | None) -> int:
-    names = CUSTOMARY[part] if named is None else (named,)
-    name = next((name for name in names if name in header), None)
-    if name is None:
+    places = _places(header, part, named)
+    if not places:
         if named is None and part in ("time", "actor"):
             return -1
         raise missing(file, part, named, header, line=1)
-    if header.count(name) > 1:
-        what = f"two columns are called `{clipped(name)}`, which holds the {part}"
+    if len(places) > 1:
+        what = f"two columns are called `{clipped(header[places[1]])}`, which holds the {part}"
         raise file.fault(what, "rename one of them")
-    return header.index(name)
+    return places[0]
+
+
+def _places(header: list[str], part: str, named: str | None) -> list[int]:
+    """Find the columns that a part could be in: those of one name."""
+    if named is not None:
+        return [place for place, name in enumerate(header) if name == named]
+    ranks = [customary_place(part, name) for name in header]
+    best = min((rank for rank in ranks if rank is not None), default=None)
+    return [place for place, rank in enumerate(ranks) if best is not None and rank == best]
 
 
 def _shown(divider: str) -> str:

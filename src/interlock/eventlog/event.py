@@ -50,13 +50,20 @@ class Columns:
 #: Columns that have no names of their own: the customary ones.
 ANY = Columns()
 
-# The first of each is its name in XES, as process-mining tools write it into a CSV.
+# Whatever their case, and with `_` for a space. The first of each is its name in XES, as
+# process-mining tools write it into a CSV.
 CUSTOMARY = {
-    "case": ("case:concept:name", "case", "case_id", "case id"),
+    "case": ("case:concept:name", "case", "case id"),
     "action": ("concept:name", "action", "activity", "event"),
-    "time": ("time:timestamp", "timestamp", "time", "fired_at"),
-    "actor": ("org:resource", "resource", "actor", "actor_ref", "user"),
+    "time": ("time:timestamp", "timestamp", "time", "complete timestamp", "fired at"),
+    "actor": ("org:resource", "resource", "actor", "actor ref", "user"),
 }
+
+
+def customary_place(part: str, name: str) -> int | None:
+    """Give the place of a column's name among the customary ones for a part; None: it is none."""
+    plain = name.casefold().replace("_", " ")
+    return CUSTOMARY[part].index(plain) if plain in CUSTOMARY[part] else None
 
 
 class LogError(Exception):
@@ -104,7 +111,7 @@ def time_fault(text: str) -> str:
     """Say what keeps a text that `read_time` gave back from being a time."""
     with suppress(ValueError):
         if datetime.fromisoformat(text).tzinfo is None and not _is_count(text):
-            return "has no offset from UTC; name the time zone that the log is in"
+            return "has no offset from UTC; name the log's time zone (`--time-zone`)"
     return "is not an ISO 8601 time such as `2026-05-01T12:00:00Z`, of the years 1 to 9999"
 
 

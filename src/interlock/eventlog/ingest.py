@@ -79,6 +79,7 @@ class IngestReport:
         recognised: events that were in the record before.
         refused: events refused, of which `reasons` counts each reason word.
         untried: events that come after a refused one in their case.
+        undated: events, of all, that have no time: such a one is dated when it is recorded.
         refusals: the first `REFUSALS_KEPT` of them.
     """
 
@@ -89,6 +90,7 @@ class IngestReport:
     recognised: int
     refused: int
     untried: int
+    undated: int
     reasons: Mapping[str, int]
     refusals: tuple[Refusal, ...]
 
@@ -186,7 +188,7 @@ class _Run:
         self._untold: list[tuple[int, int, Refusal]] = []  # after the place of each
         self._refusals: list[Refusal] = []
         self._reasons: Counter[str] = Counter()
-        self._cases = self._halted = self._recorded = self._recognised = 0
+        self._cases = self._halted = self._recorded = self._recognised = self._undated = 0
         self.events = 0
 
     def report(self) -> IngestReport:
@@ -199,6 +201,7 @@ class _Run:
             recognised=self._recognised,
             refused=refused,
             untried=self.events - self._recorded - self._recognised - refused,
+            undated=self._undated,
             reasons=dict(self._reasons),
             refusals=tuple(self._refusals),
         )
@@ -206,6 +209,7 @@ class _Run:
     def record(self, steps: list[Step]) -> None:
         """Record a batch of steps, which go on where the batch before it ended."""
         self.events += len(steps)
+        self._undated += sum(step.event.time is None for step in steps)
         groups = [
             (self._standing(case), list(group))
             for case, group in groupby(steps, attrgetter("case"))
@@ -269,7 +273,8 @@ class _Run:
                 if self._store.instantiate_each(self._declaration, [asked]) == [instance.id]:
                     return instance.id
         return IdempotencyConflict(
-            "the case was recorded before, by another declaration; name another `source` for it",
+            "the case was recorded before, by another declaration; "
+            "name another source for it (`--source`)",
             idempotency_key=birth.idempotency_key,
         )
 
@@ -338,6 +343,8 @@ class _Run:
         message = str(refusal)
         if isinstance(event.time, str) and getattr(refusal, "argument", None) == "fired_at":
             message = f"the time `{clipped(event.time)}` {time_fault(event.time)}"
+        if isinstance(refusal, IdempotencyConflict) and refusal.instance_id is not None:
+            message = "it was recorded before with another action, actor or time"
         refused = Refusal(
             clipped(case.name, _SHOWN),
             position,

@@ -76,7 +76,7 @@ def _rows(path: Path, format: str | None) -> Rows:
             str(path),
             None,
             f"the suffix `{suffix}` tells no format" if suffix else "no suffix tells the format",
-            f"rename it or name the format: {known}",
+            f"rename it or name the format (`--format`): {known}",
         )
     return _SUFFIXES[suffix]
 

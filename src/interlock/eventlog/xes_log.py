@@ -33,6 +33,8 @@ def xes_rows(file: LogFile, columns: Columns) -> Iterator[Row]:
                 if not above and _tag(element) != "log":
                     raise file.fault(f"the root is `{clipped(_tag(element))}`, not `log`", _HINT)
                 above.append(element)
+                if len(above) > _DEPTH_MAX:
+                    raise file.fault(f"is nested deeper than {_DEPTH_MAX} elements", _HINT)
                 continue
             above.pop()
             kind = _tag(element)
@@ -60,6 +62,7 @@ def xes_rows(file: LogFile, columns: Columns) -> Iterator[Row]:
     attributes.finish()
 
 
+_DEPTH_MAX = 100
 _LOG = ("log",)
 _TRACE = ("log", "trace")
 _HINT = "check that this is a whole XES file"

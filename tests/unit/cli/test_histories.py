@@ -123,7 +123,7 @@ def test_replay(
         ["1", "begin-testing", "testing"],
         ["2", "release", "released"],
     ]
-    assert " ".join(lines[4]) == "arrives at `released`, as stored, after 2 entries"
+    assert " ".join(lines[4]) == "arrives at `released`, as recorded, after 2 entries"
     assert run.json("replay", released) == {
         "id": released,
         "initial_state": "sampled",

@@ -53,6 +53,7 @@ def test_ingest_again_goes_on(run: CommandLine, log: str) -> None:
         "recognised": 3,
         "refused": 1,
         "untried": 1,
+        "undated": 0,
         "reasons": {"invalid-transition": 1},
     }
     assert refusal["message"].startswith("`release` is not declared from `sampled`")
@@ -68,7 +69,7 @@ def test_ingest_again_goes_on(run: CommandLine, log: str) -> None:
 
 
 def test_a_conforming_log_has_no_table(run: CommandLine, log: str) -> None:
-    (run.folder / "ok.csv").write_text("case,action\nA,begin-testing\n")
+    (run.folder / "ok.csv").write_text("case,action,time\nA,begin-testing,2025-06-01T10:00Z\n")
     told = run.ok("ingest", "ok.csv", "--machine", MACHINE)
     assert told.startswith("1 case, 1 conforming\n1 event: 1 recorded")
 
@@ -105,8 +106,8 @@ def test_every_refusal_is_listed(
 ) -> None:
     monkeypatch.setattr(logs, "PAGE_ROWS", 7)
     cases = [f"C-{number}" for number in range(1200)]  # a report itself keeps a thousand
-    rows = "".join(f"{case},release\n" for case in cases)
-    (run.folder / "many.csv").write_text(f"case,action\n{rows}")
+    rows = "".join(f"{case},release,2025-06-01T10:00Z\n" for case in cases)
+    (run.folder / "many.csv").write_text(f"case,action,time\n{rows}")
     told = run.ok("ingest", "many.csv", "--machine", MACHINE).splitlines()
     assert [line.split()[0] for line in told[1:1201]] == cases
     answer = run.json("ingest", "many.csv", "--machine", MACHINE)
@@ -120,11 +121,29 @@ def test_a_refusal_that_needs_its_sentence_has_it(run: CommandLine) -> None:
     assert "`noon`" in told
 
 
+def test_events_without_a_time_are_told_of(run: CommandLine) -> None:
+    """They are dated when they are recorded, which a column of another name may have hidden."""
+    (run.folder / "log.csv").write_text("case,action,when\nA,begin-testing,2024-05-01T12:00Z\n")
+    result = run("ingest", "log.csv", "--machine", MACHINE)
+    assert result.exit_code == 0
+    assert "1 event without a time: dated when recorded; --time-column" in result.stderr
+    assert run.json("ingest", "log.csv", "--machine", MACHINE)["undated"] == 1
+
+
 def test_a_log_cannot_forge_lines(run: CommandLine) -> None:
-    (run.folder / "log.csv").write_text('case,action\n"A\n\x1b[2Jok","go\x9b\n"\n')
+    (run.folder / "log.csv").write_text(
+        'case,action,time\n"A\n\x1b[2Jok","go\x9b\n",2025-06-01T10:00Z\n'
+    )
     told = run.ok("ingest", "log.csv", "--machine", MACHINE)
     assert told.replace("\n", "").isprintable()
     assert "A\\n\\x1b[2Jok" in told
+
+
+def test_a_log_without_the_columns_makes_no_store(run: CommandLine) -> None:
+    (run.folder / "log.csv").write_text("number,what\n1,pay\n")
+    before = sorted(run.folder.iterdir())
+    run.refused("invalid-log", "ingest", "log.csv", "--machine", MACHINE)
+    assert sorted(run.folder.iterdir()) == before
 
 
 def test_logs_that_cannot_be_read(run: CommandLine, log: str) -> None:

@@ -165,3 +165,8 @@ def test_a_disk_that_fails_is_storage(
             run.refused(error.reason, "fire", batch, "begin-testing", code=3)
             told = json.loads(run("fire", batch, "begin-testing", "--json").stderr)
             assert told["message"] == str(error)
+
+
+def test_metadata_with_a_key_twice_is_refused(run: CommandLine) -> None:
+    told = run.misused("instantiate", MACHINE, "--metadata", '{"a": 1, "a": 2}')
+    assert "the key `a` stands twice" in told

@@ -204,7 +204,7 @@ def test_another_declaration_for_the_same_source_is_a_conflict(store: Store, log
     assert counts(report) == (3, 0, 0, 0, 3, 4)
     assert report.reasons == {"idempotency-conflict": 3}
     assert report.refusals[0].state is None
-    assert "`source`" in report.refusals[0].message
+    assert "`--source`" in report.refusals[0].message
     assert everything(store) == before
     assert ingest(store, other, log, source="again").recorded == 5
 
@@ -370,7 +370,7 @@ def test_times_without_an_offset_need_a_time_zone(store: Store, tmp_path: Path) 
     assert refused(report)[:6] == ("A", 1, 2, None, "pay", "invalid-request")
     assert refused(report).message == (
         "no time of the case can be read: `2024-05-01 14:00` has no offset from UTC;"
-        " name the time zone that the log is in"
+        " name the log's time zone (`--time-zone`)"
     )
     assert everything(store) == {}  # so that the next run can date the birth
     report = ingest(store, ORDER, log, time_zone="Europe/Berlin")
@@ -381,7 +381,7 @@ def test_times_without_an_offset_need_a_time_zone(store: Store, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("time", "message"),
     [
-        ("2024-05-01 14:30", "has no offset from UTC; name the time zone"),
+        ("2024-05-01 14:30", "has no offset from UTC; name the log's time zone"),
         ("01.05.2024", "is not an ISO 8601 time such as"),
         ("1712121210000", "is not an ISO 8601 time such as"),
     ],

@@ -88,6 +88,31 @@ def test_the_divider_is_seen_from_the_header(tmp_path: Path, divider: str) -> No
     assert read(tmp_path, "log.csv", text) == [Event("1", "p", None, None, 2)]
 
 
+@pytest.mark.parametrize("header", ['case;action;"a,b,c,d,e"', 'Case ID;Activity;"x,y,z,u,v,w"'])
+def test_the_divider_is_that_of_the_columns_looked_for(tmp_path: Path, header: str) -> None:
+    (event,) = read(tmp_path, "log.csv", f"{header}\nA;pay;z\n")
+    assert (event.case, event.action) == ("A", "pay")
+
+
+def test_columns_that_differ_in_case_alone_are_told_apart_by_name(tmp_path: Path) -> None:
+    data = "case,Case,action\n1,2,pay\n"
+    found = fault(tmp_path, "log.csv", data)
+    assert found.what == "two columns are called `Case`, which holds the case"
+    (event,) = read(tmp_path, "log.csv", data, Columns(case="Case"))
+    assert event.case == "2"
+
+
+def test_customary_names_of_any_case_in_json(tmp_path: Path) -> None:
+    rows = [{"Case_ID": "1", "ACTIVITY": "pay"}, {"case id": "2", "Activity": "ship", "Time": "x"}]
+    events = read(tmp_path, "log.jsonl", jsonl(*rows))
+    assert [event[:3] for event in events] == [("1", "pay", None), ("2", "ship", "x")]
+
+
+def test_xes_that_is_nested_without_end_is_refused(tmp_path: Path) -> None:
+    deep = "<log>" + "<list>" * 20_000
+    assert "nested deeper than 100" in fault(tmp_path, "log.xes", deep).what
+
+
 def test_empty_lines_are_no_rows_and_the_last_line_needs_no_end(tmp_path: Path) -> None:
     events = read(tmp_path, "log.csv", "case,action\n\n1,a\n\n\n2,b")
     assert [(event.case, event.line) for event in events] == [("1", 3), ("2", 6)]
@@ -136,6 +161,8 @@ def test_the_events_before_a_fault_are_given(tmp_path: Path) -> None:
         "case:concept:name,concept:name,time:timestamp,org:resource",
         "case,action,timestamp,resource",
         "case_id,activity,time,actor",
+        "Case ID,Activity,Complete Timestamp,Resource",
+        "CASE,ACTION,TIME,USER",
         "case id,event,fired_at,actor_ref",
         "case,action,time,user",
     ],
@@ -196,7 +223,7 @@ def test_no_customary_column(tmp_path: Path, name: str, part: str) -> None:
     found = fault(tmp_path, name, data)
     assert found.what == f"no column holds the {part}"
     assert found.hint
-    assert "`case_id`" in found.hint or "`activity`" in found.hint
+    assert "`case id`" in found.hint or "`activity`" in found.hint
     assert f"columns found: `{kept}`, `note`" in found.hint
 
 
@@ -418,7 +445,7 @@ def test_the_format_can_be_named(tmp_path: Path) -> None:
     found = fault(tmp_path, "log.txt.gz", CSV)
     assert str(found) == (
         f"{tmp_path}/log.txt.gz: the suffix `.txt` tells no format"
-        " (rename it or name the format: `csv`, `jsonl`, `xes`)"
+        " (rename it or name the format (`--format`): `csv`, `jsonl`, `xes`)"
     )
     assert fault(tmp_path, "log", CSV).what == "no suffix tells the format"
     with pytest.raises(InvalidRequest, match="`xml` is no format of logs"):

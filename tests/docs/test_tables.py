@@ -1,0 +1,130 @@
+"""The tables of the documentation name what the code has: all of it, and nothing else."""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import interlock
+from interlock.conform import conform
+from interlock.core import declaration, rejection
+from interlock.core.audit import INVARIANTS
+from interlock.core.rejection import Rejected
+from tests.docs.pages import DOCS, ROOT, code_blocks, table, words
+from tests.support.machines import BATCH
+
+SOURCES = ROOT / "src" / "interlock"
+PYTHON, DECLARATIONS, VERIFICATION = (
+    DOCS / f"{name}.md" for name in ("python", "declarations", "verification")
+)
+LEAVES = [
+    kind
+    for kind in vars(rejection).values()
+    if isinstance(kind, type) and issubclass(kind, Rejected) and kind is not Rejected
+]
+REASONS = table(PYTHON, "reason", "exception", "meaning", "fields")
+
+
+# From Python
+
+
+def test_the_wheel_has_the_version_of_the_code() -> None:
+    assert f"interlock-{interlock.__version__}-py3" in PYTHON.read_text(encoding="utf-8")
+
+
+def test_the_table_of_reasons_has_every_refusal_once() -> None:
+    named = [(*words(reason), *words(kind)) for reason, kind, *_ in REASONS]
+    assert sorted(named) == sorted((kind.reason, kind.__name__) for kind in LEAVES)
+
+
+@pytest.mark.parametrize("kind", LEAVES, ids=lambda kind: kind.reason)
+def test_the_table_of_reasons_has_the_fields_of_each(kind: type[Rejected]) -> None:
+    (row,) = [row for row in REASONS if words(row[0]) == [kind.reason]]
+    assert set(kind.__annotations__) - {"reason"} <= {*words(row[3])}
+
+
+def test_refusals_take_precedence_as_the_docstring_of_fire_says() -> None:
+    raises = (interlock.Store.fire.__doc__ or "").partition("Raises:")[2].partition("in this order")
+    ordered = [getattr(interlock, name).reason for name in re.findall(r"[A-Z]\w+", raises[0])]
+    page = PYTHON.read_text(encoding="utf-8")
+    assert re.findall(r"^\d+\. `([\w-]+)`", page, re.MULTILINE) == ordered
+
+
+def test_every_kind_of_storage_failure_is_on_the_page() -> None:
+    doc = (interlock.StorageFailure.__doc__ or "").partition("kind:")[2].partition("retryable:")[0]
+    (told,) = re.findall(r"^The `kind` of .*$", PYTHON.read_text(encoding="utf-8"), re.MULTILINE)
+    assert {*words(told)} - {"kind", "storage-failure"} == {*words(doc)}
+
+
+def test_every_verb_is_called_on_the_page() -> None:
+    blocks = "\n".join(code_blocks(PYTHON, "python"))
+    verbs = [name for name in vars(interlock.Store) if not name.startswith("_")]
+    assert [name for name in verbs if f"store.{name}(" not in blocks] == []
+
+
+def test_the_table_of_limits_is_the_limits() -> None:
+    told = {words(name)[0]: int(size) for name, size, _ in table(PYTHON, "limit", "size", "of")}
+    limits = interlock.Limits()
+    assert told == {field.name: getattr(limits, field.name) for field in fields(limits)}
+
+
+def test_the_table_of_settings_is_the_settings() -> None:
+    with pytest.raises(interlock.InvalidRequest) as caught:
+        interlock.open("sqlite://?no-such-setting=1")
+    known = str(caught.value).partition("known: ")[2].split(", ")
+    rows = table(PYTHON, "setting", "values", "meaning")
+    assert sorted(words(name)[0] for name, *_ in rows) == sorted(known)
+
+
+# Declarations
+
+
+def codes_of(*files: Path) -> set[str]:
+    """Find the codes in sources: constants where a fault, an error or a diagnostic is made."""
+    return {code for path in files for code in _codes(ast.parse(path.read_text(encoding="utf-8")))}
+
+
+def _codes(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
+        if called in ("fault", "error", "diagnostic", "Diagnostic", "Defect"):
+            given = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "code")]
+            for part in (part for value in given for part in ast.walk(value)):
+                code = getattr(part, "value", None)
+                if isinstance(code, str) and re.fullmatch("[a-z-]+", code):
+                    yield code
+
+
+def test_the_tables_of_codes_are_the_codes_of_the_checks() -> None:
+    rules = {words(code)[0] for code, _ in table(DECLARATIONS, "code", "rule that is broken")}
+    assert rules == codes_of(SOURCES / "core" / "declaration.py")
+    assert "nondeterministic" in rules
+    of_files = {words(code)[0] for code, _ in table(DECLARATIONS, "code", "what is wrong")}
+    assert of_files == codes_of(*(SOURCES / "language").glob("*.py"))
+    assert "duplicate-key" in of_files
+
+
+def test_the_tables_of_keys_are_the_keys() -> None:
+    named = [word for key, _ in table(DECLARATIONS, "key", "value") for word in words(key)]
+    assert sorted(named) == sorted([*declaration.KEYS, *declaration.TRANSITION_KEYS])
+
+
+# Verification
+
+
+def test_the_table_of_invariants_has_all_ten() -> None:
+    heads = ("", "invariant", "what is promised", "what is a finding")
+    told = {int(number): name for number, name, *_ in table(VERIFICATION, *heads)}
+    assert told == INVARIANTS
+    assert list(told) == [*range(1, 11)]
+
+
+def test_the_table_of_acceptance_checks_is_what_conform_does() -> None:
+    heads = ("check", "what `verify` reads", "what `conform` tries")
+    named = [name for name, *_ in table(VERIFICATION, *heads)]
+    assert named == [check.name for check in conform(BATCH)]
