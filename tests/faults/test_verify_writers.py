@@ -234,7 +234,7 @@ def test_the_memory_of_a_verification_does_not_grow_with_the_store(
         with interlock.open(f"sqlite:///{path}?synchronous=normal") as store:
             fill(store, *SHAPES[shape](size))
         peaks.append(peak_of(path, tmp_path / f"report-{size}.json"))
-    assert peaks[1] < peaks[0] * 1.2 + 20_000
+    assert peaks[1] < peaks[0] * 1.2 + 100_000  # the ids alone would be four times that
 
 
 MEASURE = """

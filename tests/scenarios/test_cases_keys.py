@@ -4,7 +4,9 @@ Later layers: L04's bad row that is quarantined (workers), L05's crash and recov
 under the id, L07's reruns (successor runs); their halves that concern the bare machine are here.
 """
 
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -119,6 +121,29 @@ def test_L02_any_difference_of_a_fire_is_another_request(
     assert caught.value.idempotency_key == "k"
     assert caught.value.instance_id == id
     assert len(store.history(id)) == 1
+
+
+def test_a_payload_that_was_destroyed_leaves_nothing_to_try_a_guess_on(path: Path) -> None:
+    """Not even the digest of its request, which is of everything else; the key still answers."""
+    with interlock.open(f"sqlite:///{path}") as store:
+        id = store.instantiate(TOGGLE, instance_metadata={"name": "Eve"}, idempotency_key="b")
+        assert store.fire(id, "go", reason="Eve is ill", idempotency_key="k") == "on"
+        with pytest.raises(IdempotencyConflict):
+            store.fire(id, "go", reason="Eve is well", idempotency_key="k")
+        other = store.instantiate(TOGGLE, instance_metadata={"name": "Bob"}, idempotency_key="c")
+        store.fire(other, "go", reason="Bob is ill", idempotency_key="k")
+        with closing(sqlite3.connect(path)) as connection, connection:
+            for table in ("instances", "history"):
+                select = f"SELECT DISTINCT request_digest FROM {table}"
+                assert len(connection.execute(select).fetchall()) == 1
+            connection.execute("UPDATE payloads SET salt = NULL, content = NULL")
+        assert store.fire(id, "go", reason="Eve is well", idempotency_key="k") == "on"
+        with pytest.raises(IdempotencyConflict):
+            store.fire(id, "go", idempotency_key="k")
+        assert (
+            store.instantiate(TOGGLE, instance_metadata={"name": "Al"}, idempotency_key="b") == id
+        )
+        assert store.verify().ok
 
 
 def test_L02_two_spellings_of_one_request_are_one(store: Store) -> None:

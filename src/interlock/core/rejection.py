@@ -127,14 +127,18 @@ class StorageFailure(Rejected):
     kind: str = "failed"
     retryable: bool = False
 
+    def as_dict(self) -> dict[str, object]:
+        return {**super().as_dict(), "kind": self.kind, "retryable": self.retryable}
+
 
 class OutcomeUnknown(Rejected):
     """The store went away while it committed: the call may have happened or not.
 
     The one refusal after which the store may have changed. Look for `transition_id` in the history
     (for a birth, for the instance `transition_id` names), or repeat the call with its idempotency
-    key, which then tells the truth.
+    key, which then tells the truth. `cause` is what the database said.
     """
 
     reason = "outcome-unknown"
     transition_id: str
+    cause: str

@@ -124,7 +124,7 @@ def prepare_birth(
     digest = None
     if key is not None:
         key = check_text("idempotency_key", key, limits.reference_bytes)
-        told = payload and decode_payload(payload.content)
+        told = payload is not None  # its content is compared with its own salt
         asked = (actor_ref, subject_ref, told, _asked_time(instantiated_at))
         digest = _digest((_canonical_digest(declared.text), *asked), new_id)
     genesis = Genesis(
@@ -177,7 +177,7 @@ def prepare_fire(
     if idempotency_key is not None:
         key = check_text("idempotency_key", idempotency_key, limits.reference_bytes)
         asserted, moment = guard_satisfied is True, _asked_time(fired_at)
-        told = (action, actor_ref, asserted, moment, expected_version, *why)
+        told = (action, actor_ref, asserted, moment, expected_version, reason is not None, *why[1:])
         return FireAttempt(id, request, new_id, key, _digest(told, new_id))
     return _new(FireAttempt, (id, request, new_id, None, None))
 

@@ -36,10 +36,11 @@ def bear(
         genesis = birth.genesis
         key, request = genesis.idempotency_key, genesis.request_digest
         if key is not None and request is not None:
+            content = birth.metadata and birth.metadata.content
             if key in answers:
-                outcomes.append(answers[key].repeat(request, key, None))
+                outcomes.append(answers[key].repeat(request, content, key, None))
                 continue
-            answers[key] = Answer(genesis.id, request)
+            answers[key] = Answer(genesis.id, request, content)
         digest, text = genesis.declaration_digest, birth.text
         if digest not in known:
             known[digest] = text

@@ -118,8 +118,8 @@ class _Sheet:
             if fire.idempotency_key is not None
         ]
         if keys:
-            for id, key, request, state in (yield Statement("read_keyed_entry", keys)):
-                self.answers[id, key] = Answer(state, request)
+            for id, key, *answer in (yield Statement("read_keyed_entry", keys)):
+                self.answers[id, key] = Answer(*answer)
 
     def answer(
         self, attempts: Sequence[FireAttempt | Rejected], *, whole: bool, halting: bool
@@ -154,7 +154,9 @@ class _Sheet:
         """Give the answer that the fire's key has had, if any."""
         key = fire.idempotency_key or ""
         answer = self.answers.get((fire.instance_id, key))
-        return answer and answer.repeat(fire.request_digest, key, fire.instance_id)
+        if answer is None:
+            return None
+        return answer.repeat(fire.request_digest, _told(fire.request.reason), key, fire.instance_id)
 
     def _fire(self, fire: FireAttempt) -> Outcome:
         """Decide one fire, and owe its rows."""
@@ -184,13 +186,23 @@ class _Sheet:
         self.entries.append((tenant, root, id, *row[:-1], digest))
         self.moved[id] = _new(Standing, (machine, after, digest, root))
         if key is not None and request_digest is not None:
-            self.answers[id, key] = Answer(after.state, request_digest)
+            self.answers[id, key] = Answer(after.state, request_digest, _told(reason))
         return after.state
 
     def _owe_payload(self, root: str, id: str, value: object) -> tuple[str, bytes]:
         salt, content = self.context.salt(), encode_payload(value)
         self.payloads.append((self.context.tenant, root, id, salt, content))
         return id, payload_digest(salt, content)
+
+
+def _told(reason: object) -> bytes | None:
+    """Write a reason; what cannot be written is like no reason that was ever recorded."""
+    if reason is None:
+        return None
+    try:
+        return encode_payload(reason)
+    except ValueError:
+        return b"[]"
 
 
 def _left_out(fire: FireAttempt) -> Rejected:

@@ -198,8 +198,9 @@ class Store:
         id = self._id(id)
         try:
             asked = parse_query(query, self._limits)
-        except InvalidQuery:
+        except InvalidQuery as refusal:
             self.current(id)  # an instance that is not known is the first thing to say
+            refusal.instance_id = id
             raise
         return self._database.read(read.read_history(self._tenant, id, asked))
 

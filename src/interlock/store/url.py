@@ -44,6 +44,8 @@ def parse_url(url: object) -> Settings:
             raise _refusal(f"has the setting {quoted(name)} twice")
         given.add(name)
         settings = _with_setting(settings, name, value)
+    if settings.path is None and not settings.create:
+        raise _refusal("is in memory, where every store is new; leave out `mode`")
     return settings
 
 

@@ -45,11 +45,12 @@ INSERT INTO payloads (tenant, root, id, salt, content) VALUES (:tenant, :root, :
 -- name: read_start_key
 -- parameters: tenant idempotency_key
 -- The instance that the idempotency key of a birth began, and what was asked for.
-SELECT k.idempotency_key, i.id, i.request_digest
+SELECT k.idempotency_key, i.id, i.request_digest, p.content
 FROM start_keys AS k
 JOIN instances AS i
     ON i.tenant = k.tenant AND i.root = substr(k.instance_id, 1, instr(k.instance_id || '.', '.') - 1)
         AND i.id = k.instance_id
+LEFT JOIN payloads AS p ON p.tenant = i.tenant AND p.root = i.root AND p.id = i.metadata_id
 WHERE k.tenant = :tenant AND k.idempotency_key = :idempotency_key;
 
 -- name: read_snapshot
@@ -61,10 +62,11 @@ FROM instances WHERE tenant = :tenant AND root = :root AND id = :id;
 -- name: read_keyed_entry
 -- parameters: tenant root instance_id idempotency_key
 -- The answer that an idempotency key already had.
-SELECT instance_id, idempotency_key, request_digest, to_state
-FROM history
-WHERE tenant = :tenant AND root = :root AND instance_id = :instance_id
-    AND idempotency_key = :idempotency_key;
+SELECT h.instance_id, h.idempotency_key, h.to_state, h.request_digest, p.content
+FROM history AS h
+LEFT JOIN payloads AS p ON p.tenant = h.tenant AND p.root = h.root AND p.id = h.reason_id
+WHERE h.tenant = :tenant AND h.root = :root AND h.instance_id = :instance_id
+    AND h.idempotency_key = :idempotency_key;
 
 -- name: read_attempt
 -- parameters: tenant root instance_id transition_id
