@@ -8,7 +8,11 @@ SELECT digest, text FROM declarations WHERE tenant = :tenant AND digest = :diges
 -- name: append_declaration
 -- parameters: tenant digest text
 -- Its transitions become rows of declared_transitions by trigger.
-INSERT INTO declarations (tenant, digest, text) VALUES (:tenant, :digest, :text);
+INSERT INTO declarations (tenant, digest, initial_state, transition_count, text)
+VALUES (
+    :tenant, :digest, json_extract(:text, '$.initial_state'),
+    json_array_length(:text, '$.transitions'), :text
+);
 
 -- name: append_instance
 -- parameters: tenant root id declaration_digest current_state instantiated_at actor_ref subject_ref metadata_id metadata_digest idempotency_key request_digest genesis_digest
@@ -290,12 +294,12 @@ WHERE i.idempotency_key IS NOT NULL AND i.tenant = :tenant
 -- name: audit_orphans
 -- parameters: tenant
 -- Transitions whose declaration is gone.
-SELECT t.digest, count(*)
-FROM declared_transitions AS t
-WHERE t.tenant = :tenant AND NOT EXISTS (
-    SELECT 1 FROM declarations AS d WHERE d.tenant = t.tenant AND d.digest = t.digest
-)
-GROUP BY t.digest;
+SELECT t.digest, t.count
+FROM (
+    SELECT digest, count(*) AS count FROM declared_transitions
+    WHERE tenant = :tenant GROUP BY digest
+) AS t
+WHERE NOT EXISTS (SELECT 1 FROM declarations AS d WHERE d.tenant = :tenant AND d.digest = t.digest);
 
 -- name: audit_strangers
 -- parameters: tenant

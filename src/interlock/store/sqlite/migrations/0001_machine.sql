@@ -11,16 +11,19 @@
 -- a declaration; 32 bytes elsewhere. Declarations are shared by every root of a tenant; every other
 -- key begins with (tenant, root).
 
--- The text may be long and stands last: what is read with each birth is then found without it.
 CREATE TABLE declarations (
     tenant TEXT NOT NULL,
     digest TEXT NOT NULL,
-    initial_state TEXT NOT NULL GENERATED ALWAYS AS (json_extract(text, '$.initial_state')) STORED,
-    transition_count INTEGER NOT NULL
-        GENERATED ALWAYS AS (json_array_length(text, '$.transitions')) STORED,
+    initial_state TEXT NOT NULL,
+    transition_count INTEGER NOT NULL,
     text TEXT NOT NULL,
     PRIMARY KEY (tenant, digest)
 ) STRICT, WITHOUT ROWID;
+
+-- Finds a declaration without its text, which may be megabytes: to compare the key of a row in a table
+-- without rowids, SQLite reads the whole row.
+CREATE UNIQUE INDEX declarations_by_digest
+    ON declarations (tenant, digest, initial_state, transition_count);
 
 -- The transitions of a declaration as rows, made by the database from the text and by nobody else.
 CREATE TABLE declared_transitions (
@@ -116,7 +119,10 @@ CREATE TABLE start_keys (
 -- declarations
 
 CREATE TRIGGER declarations_insert BEFORE INSERT ON declarations
-WHEN EXISTS (SELECT 1 FROM declarations WHERE tenant = NEW.tenant AND digest = NEW.digest)
+WHEN EXISTS (
+    SELECT 1 FROM declarations INDEXED BY declarations_by_digest
+    WHERE tenant = NEW.tenant AND digest = NEW.digest
+)
 BEGIN
     SELECT RAISE(ABORT, 'interlock: a declaration never changes');
 END;
@@ -134,6 +140,9 @@ BEGIN
         OR json_type(NEW.text, '$.transitions') IS NOT 'array'
         OR json_type(NEW.text, '$.initial_state') IS NOT 'text'
         OR json_type(NEW.text, '$.terminal_states') IS NOT 'array';
+    SELECT RAISE(ABORT, 'interlock: what is read of a declaration is what its text says')
+    WHERE NEW.initial_state IS NOT json_extract(NEW.text, '$.initial_state')
+        OR NEW.transition_count IS NOT json_array_length(NEW.text, '$.transitions');
     SELECT RAISE(ABORT, 'interlock: states are distinct names')
     WHERE json_array_length(NEW.text, '$.states') = 0
         OR EXISTS (
@@ -201,7 +210,10 @@ CREATE TRIGGER declared_transitions_insert BEFORE INSERT ON declared_transitions
 WHEN NEW.ordinal IS NULL
     OR NEW.ordinal < 0
     OR NEW.ordinal >= coalesce(
-        (SELECT transition_count FROM declarations WHERE tenant = NEW.tenant AND digest = NEW.digest),
+        (
+            SELECT transition_count FROM declarations INDEXED BY declarations_by_digest
+            WHERE tenant = NEW.tenant AND digest = NEW.digest
+        ),
         0
     )
     OR EXISTS (
@@ -237,7 +249,7 @@ BEGIN
     );
     SELECT RAISE(ABORT, 'interlock: an instance begins in the initial state of its declaration')
     WHERE NEW.current_state IS NOT (
-        SELECT initial_state FROM declarations
+        SELECT initial_state FROM declarations INDEXED BY declarations_by_digest
         WHERE tenant = NEW.tenant AND digest = NEW.declaration_digest
     );
     SELECT RAISE(ABORT, 'interlock: an instance begins without history')
