@@ -350,6 +350,17 @@ def test_garbage_over_a_page_of_history_is_a_finding_of_durability(path: Path) -
         assert "damaged" in store.verify().findings[0].what
 
 
+@pytest.mark.parametrize("table", TABLES)
+def test_a_damaged_page_that_hides_rows_is_a_finding(table: str, path: Path) -> None:
+    """A search that meets a broken row may end there, as if no others came after it."""
+    content, _ = healthy()
+    start = (root_pages(path)[table] - 1) * PAGE_BYTES
+    for place in range(start + 8, start + 18, 2):
+        damaged = bytearray(content)
+        damaged[place : place + 4] = b"\xfa\xcc\xdb\x90"
+        assert judged(path, bytes(damaged)) != "ok", place - start
+
+
 def test_a_file_cut_short_is_found_or_refused(path: Path) -> None:
     content, _ = healthy()
     for pages in range(1, len(content) // PAGE_BYTES):

@@ -111,6 +111,8 @@ class Reader(Protocol):
 
     def schema_faults(self) -> list[str]: ...
 
+    def damage(self) -> list[str]: ...
+
 
 def verify(
     database: Reader,
@@ -137,6 +139,7 @@ def verify(
     try:
         if id is None:
             audit.schema()
+            audit.damage()
             audit.misfits()
             audit.strangers()
             audit.declarations()
@@ -146,7 +149,8 @@ def verify(
     except StorageFailure as failure:
         if failure.kind not in ("damaged", "unreadable") and not audit.altered:
             raise
-        audit.found(id, [Fault(10, None, str(failure))])
+        if not audit.damaged:
+            audit.found(id, [Fault(10, None, str(failure))])
     except _ListenerFailed as failed:
         raise failed.error from None
     except (TypeError, AttributeError, ValueError) as error:
@@ -283,6 +287,7 @@ class _Audit:
         self.earlier = _Earlier(head for head in since if only in (None, head.instance))
         self.machines: dict[str, Machine | None] = {}
         self.altered = False  # the schema: then no table need be there
+        self.damaged = False  # the file, as was said
         self.walk: _Walk | None = None
         self.instances = 0
         self.entries = 0
@@ -313,6 +318,14 @@ class _Audit:
         for fault in self.database.schema_faults():
             self.altered = True
             self.found(None, [Fault(10, None, f"the schema was altered: {fault}")])
+
+    def damage(self) -> None:
+        messages = self.database.damage()
+        if messages:
+            self.damaged = True
+            first = clipped(" ".join(messages[0].split()), _ANY_WIDTH)
+            more = f" ({len(messages) - 1} more)" if messages[1:] else ""
+            self.found(None, [Fault(10, None, f"the file is damaged: {first}{more}")])
 
     def misfits(self) -> None:
         for table, count in self.read(_one_statement, "audit_misfits", ()):

@@ -28,6 +28,7 @@ from interlock.store.plan import Plan, Row, Statement
 from interlock.store.sqlite.errors import is_busy, translate
 from interlock.store.sqlite.migrate import (
     check_place,
+    damage,
     is_current,
     is_store,
     migrate,
@@ -226,6 +227,13 @@ class Database:
     def schema_faults(self) -> list[str]:
         """Say where the schema in the file is not the one that the migrations make."""
         return self._look(schema_faults)
+
+    def damage(self) -> list[str]:
+        """Say where the file contradicts itself: a damaged page may hide rows from every search.
+
+        Reads the store's tables and their indexes from end to end.
+        """
+        return self._look(damage)
 
     def _check_reentry(self) -> None:
         """Refuse a call of a signal handler that interrupted this thread while it drove a plan."""

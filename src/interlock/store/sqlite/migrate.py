@@ -127,6 +127,19 @@ def schema_faults(connection: sqlite3.Connection) -> list[str]:
     return [*_faults(_schema(connection))]
 
 
+def damage(connection: sqlite3.Connection) -> list[str]:
+    """Have SQLite check the store's tables against themselves and their indexes."""
+    found = _schema(connection)
+    tables = [made.name for made in _own_schema().values() if made.type == "table"]
+    return [
+        message
+        for table in tables
+        if table in found
+        for (message,) in connection.execute(f"PRAGMA integrity_check({table})")
+        if message != "ok"
+    ]
+
+
 def _faults(found: dict[str, _Object]) -> Iterator[str]:
     own = _own_schema()
     for name, made in own.items():
