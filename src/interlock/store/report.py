@@ -26,7 +26,8 @@ from typing import Any, TextIO
 from interlock.core.identity import root_of
 from interlock.core.rejection import InvalidRequest, StorageFailure
 from interlock.core.text import clipped, quoted
-from interlock.store.verify import Head, Report
+from interlock.store.verify import Report
+from interlock.store.walk import Head
 
 _MARK = '"interlock_report"'
 _MARK_WITHIN = 200  # characters: a tool may have laid out the report anew

@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from json import loads
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from interlock.core.audit import Fault, Trail
+from interlock.core.audit import Fault
 from interlock.core.declaration import check_declaration, declaration_digest
 from interlock.core.identity import root_of
 from interlock.core.machine import Machine
-from interlock.core.record import Genesis
 from interlock.core.rejection import StorageFailure
 from interlock.core.text import Limits, clipped, quoted
 from interlock.store.plan import Plan, Row, Statement
 from interlock.store.read import not_known
+from interlock.store.walk import DECLARATION, ID, ROOT, STANDING, Earlier, Head, Walk
 
 T = TypeVar("T")
 
@@ -36,10 +36,6 @@ PAGE_DECLARATIONS = 20
 
 _FIRST, _LAST = -(2**63), 2**63 - 1  # of the numbers that a database holds
 _BEYOND = b""  # after every id: bytes sort after text
-
-# The columns of `audit_records`: an entry, its digest last; a genesis; where the instance stands.
-_ENTRY, _GENESIS, _STANDING = slice(0, 16), slice(16, 26), slice(26, 29)
-_DIGEST, _ID, _DECLARATION, _ROOT = 15, 16, 17, 29
 
 
 class Finding(NamedTuple):
@@ -61,17 +57,6 @@ class Finding(NamedTuple):
         place = "store" if self.instance is None else f"instance {clipped(self.instance)}"
         entry = "" if self.entry is None else f" entry {self.entry}"
         return f"{place}{entry}: invariant {self.invariant}: {self.what}"
-
-
-class Head(NamedTuple):
-    """The end of an instance's story as somebody saw it: its last entry, and that entry's digest.
-
-    An instance without entries has the number 0 and the digest of its genesis.
-    """
-
-    instance: str
-    number: int
-    digest: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,94 +164,6 @@ def _through(listener: Callable[[T], None]) -> Callable[[T], None]:
     return tell
 
 
-class _Walk:
-    """The walk along one instance, which may take several pages. `head` is how far it came."""
-
-    def __init__(self, row: Row, machine: Machine | None, expected: Head | None) -> None:
-        self.genesis = Genesis._make(row[_GENESIS])
-        self.id = self.genesis.id
-        self.root: str = row[_ROOT]
-        self.trail = Trail(machine, self.genesis) if machine else None
-        self.expected = expected
-        self.standing = row[_STANDING]
-        self.head = Head(self.id, 0, self.genesis.genesis_digest)
-
-    def begin(self) -> Iterator[Fault]:
-        if self.root != root_of(self.id):
-            yield Fault(10, None, f"it is filed under the root {quoted(self.root)}")
-        if self.trail is None:
-            digest = quoted(self.genesis.declaration_digest)
-            yield Fault(1, None, f"its declaration {digest} is missing or not well formed")
-        else:
-            yield from self.trail.birth()
-
-    def entry(self, row: Row) -> Iterable[Fault]:
-        trail, expected = self.trail, self.expected
-        if trail is None:
-            self.head = Head(self.id, row[0], row[_DIGEST])
-            faults: Iterable[Fault] = ()
-        else:
-            faults = trail.entry(row[_ENTRY])  # type: ignore[arg-type]
-        if expected is not None and row[0] == expected.number and row[_DIGEST] != expected.digest:
-            what = f"it is not the entry of the earlier report: {_heads(expected, row[_DIGEST])}"
-            return [*faults, Fault(5, row[0], what)]
-        return faults
-
-    def finish(self) -> Iterator[Fault]:
-        trail, expected = self.trail, self.expected
-        if trail is not None:
-            self.head = Head(self.id, trail.number, trail.digest)
-            yield from trail.close(*self.standing)
-        head = self.head
-        if expected and expected.number > head.number:
-            what = (
-                f"the history ends at entry {head.number}; its tail, which the earlier report saw "
-            )
-            heads = _heads(expected, head.digest)
-            yield Fault(5, None, f"{what}up to {expected.number}, is cut: {heads}")
-        elif expected and not expected.number and expected.digest != self.genesis.genesis_digest:
-            what = _heads(expected, self.genesis.genesis_digest)
-            yield Fault(1, None, f"the genesis is not that of the earlier report: {what}")
-
-
-def _reportable(head: Row) -> bool:
-    """Say whether a report can hold a head, which was read from who knows what."""
-    match head:
-        case (_, int(number), bytes()):
-            return number >= 0
-        case _:
-            return False
-
-
-def _heads(expected: Head, found: bytes) -> str:
-    return f"expected head {expected.digest.hex()[:16]}…, found {found.hex()[:16]}…"
-
-
-class _Earlier:
-    """The heads of an earlier report, read beside the walk, which goes in the same order."""
-
-    def __init__(self, heads: Iterable[Head]) -> None:
-        self._heads = iter(heads)
-        self._next = next(self._heads, None)
-
-    def before(self, id: str | None) -> Iterator[Head]:
-        """Take the heads of instances before `id` (None: all that are left), which are gone."""
-        while self._next and (id is None or _place(self._next.instance) < _place(id)):
-            yield self._next
-            self._next = next(self._heads, None)
-
-    def take(self, id: str) -> Head | None:
-        """Take the head of `id`, should the report have it."""
-        if self._next is None or self._next.instance != id:
-            return None
-        head, self._next = self._next, next(self._heads, None)
-        return head
-
-
-def _place(id: str) -> tuple[str, str]:
-    return root_of(id), id
-
-
 class _Audit:
     """One verification: the place reached, and what was found on the way."""
 
@@ -284,11 +181,11 @@ class _Audit:
         self.only = only
         self.on_head = on_head
         self.on_finding = on_finding
-        self.earlier = _Earlier(head for head in since if only in (None, head.instance))
+        self.earlier = Earlier(head for head in since if only in (None, head.instance))
         self.machines: dict[str, Machine | None] = {}
         self.altered = False  # the schema: then no table need be there
         self.damaged = False  # the file, as was said
-        self.walk: _Walk | None = None
+        self.walk: Walk | None = None
         self.instances = 0
         self.entries = 0
         self.count = 0
@@ -374,13 +271,12 @@ class _Audit:
         done = place[:2]  # up to here, everything has been looked for that no walk meets
         more = True
         while more:
-            rows, strays = self.read(self._records_page, place, last, done)
+            rows, until, strays = self.read(self._records_page, place, last, done)
             more = len(rows) == PAGE_ROWS
             self._follow(rows)
             if more:
                 place = _after(rows[-1], place)
-                finished = _finished(rows)
-                done = (finished[0], _next(finished[1])) if finished else done
+                done = (until[0], _next(until[1])) if until else done
             for instance, fault in strays:
                 self.found(instance, [fault])
             on_page(self.entries)
@@ -389,11 +285,14 @@ class _Audit:
 
     def _records_page(
         self, place: Row, last: Row, done: Row
-    ) -> Plan[tuple[list[Row], list[tuple[str, Fault]]]]:
-        """Read a page, the declarations it needs, and what its statements cannot meet in a walk."""
+    ) -> Plan[tuple[list[Row], Row | None, list[tuple[str, Fault]]]]:
+        """Read a page, the declarations it needs, and what its statements cannot meet in a walk.
+
+        That is looked for from `done` to the last instance that the page holds to its end.
+        """
         page = (self.tenant, *place, *last, PAGE_ROWS)
         rows = yield Statement("audit_records", [page])
-        digests = {row[_DECLARATION] for row in rows}
+        digests = {row[DECLARATION] for row in rows}
         if len(self.machines) > MACHINES_KEPT:
             self.machines.clear()
         missing = digests - self.machines.keys()
@@ -403,27 +302,8 @@ class _Audit:
             for digest in missing:
                 self.machines[digest] = _machine(digest, texts.get(digest))
         until = last if len(rows) < PAGE_ROWS else _finished(rows)
-        if until is None:
-            return rows, []
-        bounds = [(self.tenant, *done, *until)]
-        strays: list[tuple[str, Fault]] = []
-        for id, count, number in (yield Statement("audit_strays", bounds)):
-            what = f"the instance is gone, but {count} of its entries are here, up to {number}"
-            strays.append((id, Fault(10, None, what)))
-        for (id,) in (yield Statement("audit_twins", bounds)):
-            strays.append((id, Fault(2, None, "the instance stands twice")))
-        for id, number in (yield Statement("audit_numbers", bounds)):
-            strays.append((id, Fault(6, number, "its number stands twice in this history")))
-        for id, number, transition_id in (yield Statement("audit_repeats", bounds)):
-            what = f"its transition id {quoted(transition_id)} stands twice in this history"
-            strays.append((id, Fault(9, number, what)))
-        for id, key in (yield Statement("audit_lost_keys", bounds)):
-            what = f"the idempotency key {quoted(key)} that it was begun under does not name it"
-            strays.append((id, Fault(10, None, what)))
-        for id, number, fault in (yield Statement("audit_payloads", bounds)):
-            what = "the reason" if number else "the metadata"
-            strays.append((id, Fault(5 if number else 1, number, f"{what} {fault}")))
-        return rows, strays
+        strays = (yield from _strays((self.tenant, *done, *until))) if until else []
+        return rows, until, strays
 
     def _follow(self, rows: list[Row]) -> None:
         """Walk over the rows of a page."""
@@ -431,7 +311,7 @@ class _Audit:
         if walk is not None:
             root, id = walk.root, walk.id
         for row in rows:
-            if walk is None or row[_ID] != id or row[_ROOT] != root:
+            if walk is None or row[ID] != id or row[ROOT] != root:
                 self._finish()
                 walk, number = self._begin(row), None
                 root, id = walk.root, walk.id
@@ -441,18 +321,18 @@ class _Audit:
                 faults = walk.entry(row)
                 if faults:
                     self.found(walk.id, faults)
-            walk.standing = row[_STANDING]
+            walk.standing = row[STANDING]
 
-    def _begin(self, row: Row) -> _Walk:
-        id, expected = row[_ID], None
-        if row[_ROOT] == root_of(id):  # else it does not stand where a report would have it
+    def _begin(self, row: Row) -> Walk:
+        id, expected = row[ID], None
+        if row[ROOT] == root_of(id):  # else it does not stand where a report would have it
             self.found_gone(self.earlier.before(id))
             expected = self.earlier.take(id)
-        machine = self.machines[row[_DECLARATION]]
-        self.walk = walk = _Walk(row, machine, expected)
+        machine = self.machines[row[DECLARATION]]
+        self.walk = walk = Walk(row, machine, expected)
         self.instances += 1
         if self.only is not None:
-            self._own_declaration(id, row[_DECLARATION])
+            self._own_declaration(id, row[DECLARATION])
         self.found(id, walk.begin())
         return walk
 
@@ -488,7 +368,7 @@ def _after(row: Row, place: Row) -> Row:
     A row without an entry was read when its instance had no more. What stands twice is not read
     twice.
     """
-    number, id, root = row[0], row[_ID], row[_ROOT]
+    number, id, root = row[0], row[ID], row[ROOT]
     beyond = number is None or number >= _LAST
     return _later((root, _next(id), _FIRST) if beyond else (root, id, number + 1), place)
 
@@ -509,10 +389,41 @@ def _one_statement(name: str, parameters: Row) -> Plan[list[Row]]:
     return (yield Statement(name, [parameters]))
 
 
+def _strays(bounds: Row) -> Plan[list[tuple[str, Fault]]]:
+    """Look for what a walk from entry to entry does not meet, in the instances within bounds."""
+    strays: list[tuple[str, Fault]] = []
+    for id, count, number in (yield Statement("audit_strays", [bounds])):
+        what = f"the instance is gone, but {count} of its entries are here, up to {number}"
+        strays.append((id, Fault(10, None, what)))
+    for (id,) in (yield Statement("audit_twins", [bounds])):
+        strays.append((id, Fault(2, None, "the instance stands twice")))
+    for id, number in (yield Statement("audit_numbers", [bounds])):
+        strays.append((id, Fault(6, number, "its number stands twice in this history")))
+    for id, number, transition_id in (yield Statement("audit_repeats", [bounds])):
+        what = f"its transition id {quoted(transition_id)} stands twice in this history"
+        strays.append((id, Fault(9, number, what)))
+    for id, key in (yield Statement("audit_lost_keys", [bounds])):
+        what = f"the idempotency key {quoted(key)} that it was begun under does not name it"
+        strays.append((id, Fault(10, None, what)))
+    for id, number, fault in (yield Statement("audit_payloads", [bounds])):
+        what = "the reason" if number else "the metadata"
+        strays.append((id, Fault(5 if number else 1, number, f"{what} {fault}")))
+    return strays
+
+
 def _finished(rows: list[Row]) -> Row | None:
     """Find the last instance of a page that the page holds to its end, for certain."""
-    last = rows[-1][_ID]
-    return next(((row[_ROOT], row[_ID]) for row in reversed(rows) if row[_ID] != last), None)
+    last = rows[-1][ID]
+    return next(((row[ROOT], row[ID]) for row in reversed(rows) if row[ID] != last), None)
+
+
+def _reportable(head: Row) -> bool:
+    """Say whether a report can hold a head, which was read from who knows what."""
+    match head:
+        case (_, int(number), bytes()):
+            return number >= 0
+        case _:
+            return False
 
 
 def _machine(digest: str, text: str | None) -> Machine | None:

@@ -16,7 +16,8 @@ from interlock.core.rejection import InvalidRequest, NotKnown, StorageFailure
 from interlock.store import verify
 from interlock.store.report import open_report, read_heads
 from interlock.store.store import Store
-from interlock.store.verify import Finding, Head, Report
+from interlock.store.verify import Finding, Report
+from interlock.store.walk import Head
 from tests.support.faulty import CODES, Faults, faulty_store
 from tests.support.machines import BATCH, TOGGLE
 from tests.support.tampering import File, copy_healthy, found, tampered
