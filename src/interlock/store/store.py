@@ -155,7 +155,8 @@ class Store:
         Raises:
             InvalidRequest, NotKnown, IdempotencyConflict, VersionConflict, Terminal,
             InvalidTransition, GuardNotSatisfied, InvalidRequest, StorageFailure, OutcomeUnknown:
-                in this order; nothing was written (with the last: perhaps).
+                in this order; nothing was written (with the last: perhaps). A store that cannot be
+                written to at all (closed, read-only, altered) says so after the first of them.
         """
         try:
             attempt = prepare_fire(

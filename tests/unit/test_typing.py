@@ -1,0 +1,43 @@
+"""What the public names give, as a type checker sees it: `make check` runs mypy on this file."""
+
+from pathlib import Path
+from typing import Any, assert_type
+
+import interlock
+from interlock import Entry, Fire, Rejected
+from interlock.store.read import Instance
+from interlock.store.store import Store
+from interlock.store.verify import Report
+from tests.support.machines import TOGGLE
+
+
+def test_each_verb_gives_what_it_says(path: Path) -> None:
+    with interlock.open(f"sqlite:///{path}") as store:
+        assert_type(store, Store)
+        id = assert_type(store.instantiate(TOGGLE, "ann"), str)
+        assert_type(store.fire(id, "go", guard_satisfied=True, reason="why"), str)
+        assert_type(store.current(id), str)
+        assert_type(store.history(id, {"action": "go"}), list[Entry])
+        assert_type(store.read_declaration(id), dict[str, Any])
+        assert_type(store.fire_many([Fire(id, "go")]), list[str])
+        assert_type(store.fire_each([Fire(id, "go")]), list[str | Rejected | None])
+        assert_type(store.instantiate_each(TOGGLE, [interlock.Birth()]), list[str | Rejected])
+        assert_type(store.instances(state="off"), list[Instance])
+        assert_type(store.snapshot(id, at_sequence=1), Instance)
+        assert_type(store.verify(), Report)
+
+
+def test_what_is_not_public_is_refused_by_the_checker(path: Path) -> None:
+    """Each ignore is needed: mypy warns of one that is not."""
+    with interlock.open(f"sqlite:///{path}") as store:
+        id = store.instantiate(TOGGLE)
+        for call in (
+            lambda: store.fire(id),  # type: ignore[call-arg]
+            lambda: store.fire(id, "go", note="x"),  # type: ignore[call-arg]
+            lambda: store.instantiate([]),  # type: ignore[arg-type]
+        ):
+            try:
+                call()
+            except (TypeError, interlock.InvalidDeclaration):
+                continue
+            raise AssertionError("it was taken")
