@@ -7,7 +7,9 @@ P02, P03, P05).
 """
 
 import pickle
+import sqlite3
 import time
+from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum, IntEnum, StrEnum
 from pathlib import Path
@@ -340,3 +342,13 @@ def test_P03_wall_difference_used_as_a_sleep(path: Path, monkeypatch: pytest.Mon
                 store.fire(id, "go")
             other._database._writer.execute("ROLLBACK")
         assert store.fire(id, "go") == "on"
+    waits: list[float] = []
+    sleep = time.sleep
+    monkeypatch.setattr(time, "sleep", lambda seconds: (waits.append(seconds), sleep(seconds)))
+    fresh = path.with_name("fresh.db")
+    with closing(sqlite3.connect(fresh, isolation_level=None)) as setting_up:
+        setting_up.execute("BEGIN IMMEDIATE")  # the one wait of Python's own is for such a one
+        with pytest.raises(StorageFailure, match="locked"):
+            interlock.open(f"sqlite:///{fresh}?busy_ms=50")
+    assert waits
+    interlock.open(f"sqlite:///{fresh}").close()
