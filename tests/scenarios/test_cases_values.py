@@ -344,7 +344,12 @@ def test_P03_wall_difference_used_as_a_sleep(path: Path, monkeypatch: pytest.Mon
         assert store.fire(id, "go") == "on"
     waits: list[float] = []
     sleep = time.sleep
-    monkeypatch.setattr(time, "sleep", lambda seconds: (waits.append(seconds), sleep(seconds)))
+
+    def note_and_sleep(seconds: float) -> None:
+        waits.append(seconds)
+        sleep(seconds)
+
+    monkeypatch.setattr(time, "sleep", note_and_sleep)
     fresh = path.with_name("fresh.db")
     with closing(sqlite3.connect(fresh, isolation_level=None)) as setting_up:
         setting_up.execute("BEGIN IMMEDIATE")  # the one wait of Python's own is for such a one
