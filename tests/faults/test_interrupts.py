@@ -1,9 +1,11 @@
 """Signal handlers: they raise, or call the store themselves, between any two steps of a caller."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from interlock.store.store import Store
 from tests.support import processes
 from tests.support.machines import TOGGLE
 
@@ -83,7 +85,17 @@ store = interlock.open(sys.argv[1])
 machine = {machine}
 one, two = store.instantiate(machine), store.instantiate(machine)
 said, done = [], []
+inside = False
 def call(*_):
+    global inside
+    if inside:
+        return
+    inside = True
+    try:
+        calls()
+    finally:
+        inside = False
+def calls():
     for verb, *given in (
         (store.fire, two, "go"),
         (store.fire_many, [interlock.Fire(two, "go")]),
@@ -118,6 +130,90 @@ def test_a_handler_that_calls_the_store_is_answered_or_refused(place: str, path:
     refused, done = map(int, processes.run(CALLING, url).split())
     assert refused
     assert done
+
+
+WAITING = """
+import faulthandler, os, signal, sys, threading, time
+import interlock
+faulthandler.dump_traceback_later(30, exit=True)
+store = interlock.open(sys.argv[1])
+a, b, c = (store.instantiate({machine}) for _ in range(3))
+said = []
+def call(*_):
+    try:
+        store.fire(c, "go")
+    except interlock.StorageFailure as failure:
+        said.append(failure.kind)
+signal.signal(signal.SIGUSR1, call)
+held, go_on = threading.Event(), threading.Event()
+def hold():
+    with store._database._lock:
+        held.set()
+        go_on.wait(20)
+threading.Thread(target=hold).start()
+held.wait()
+threading.Timer(0.2, lambda: store.fire(b, "go")).start()  # leads the batch that gathers
+threading.Timer(0.4, lambda: os.kill(os.getpid(), signal.SIGUSR1)).start()
+threading.Timer(0.8, go_on.set).start()
+store.fire(a, "go")
+while store.current(b) != "on":
+    time.sleep(0.01)
+print(*said, store.current(a), store.current(b), store.current(c))
+""".replace("{machine}", repr(TOGGLE))
+
+
+def test_a_handler_that_calls_while_its_thread_waits_for_others_is_refused(path: Path) -> None:
+    """It would wait for a batch whose leader waits for the commit of its own thread."""
+    assert processes.run(WAITING, f"sqlite:///{path}").split() == ["busy", "on", "on", "off"]
+
+
+def test_a_call_that_was_broken_off_does_not_happen_later(store: Store) -> None:
+    """The interrupt comes as the call joins the batch; whoever looks, and fires again, is right."""
+
+    class Interrupting(list[Any]):
+        def append(self, ticket: Any) -> None:
+            super().append(ticket)
+            raise KeyboardInterrupt
+
+    broken_off, other = store.instantiate(TOGGLE), store.instantiate(TOGGLE)
+    store._writer._fires._gathering.tickets = Interrupting()
+    with pytest.raises(KeyboardInterrupt):
+        store.fire(broken_off, "go")
+    store._writer._fires._gathering.tickets = [*store._writer._fires._gathering.tickets]
+    store.fire(other, "go")
+    assert [store.current(broken_off), store.current(other)] == ["off", "on"]
+
+
+def test_a_file_that_was_open_at_a_fork_is_not_opened_in_the_child(path: Path) -> None:
+    """SQLite takes the locks of the parent for the child's own, and takes none."""
+    code = """
+import os, sys
+import interlock
+url = "sqlite:///" + sys.argv[1]
+store = interlock.open(url)
+id = store.instantiate({machine})
+child = os.fork()
+if child == 0:
+    for again in (url, url + "?mode=ro"):
+        try:
+            interlock.open(again)
+        except interlock.StorageFailure as failure:
+            assert failure.kind == "closed" and "forked" in str(failure), failure
+        else:
+            os._exit(1)
+    with interlock.open(url + ".other") as other:
+        other.instantiate({machine})
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+store.fire(id, "go")
+store.close()
+child = os.fork()  # what was closed before is nobody's
+if child == 0:
+    with interlock.open(url) as store:
+        os._exit(0 if store.fire(id, "go") == "off" else 1)
+assert os.waitpid(child, 0)[1] == 0
+""".replace("{machine}", repr(TOGGLE))
+    processes.run(code, path)
 
 
 def test_a_fork_while_another_thread_writes_is_refused_and_never_waits(path: Path) -> None:

@@ -41,7 +41,7 @@ def test_a_program_may_change_its_directory(
         assert store.verify().entries == 1 + 2 * LOG_PAGES
 
 
-def test_a_link_that_is_turned_to_another_file_is_not_followed(tmp_path: Path) -> None:
+def test_a_link_that_is_turned_to_another_file_is_noticed(tmp_path: Path) -> None:
     one, two, link = tmp_path / "one.db", tmp_path / "two.db", tmp_path / "link.db"
     for path in (one, two):
         interlock.open(f"sqlite:///{path}").close()
@@ -50,8 +50,8 @@ def test_a_link_that_is_turned_to_another_file_is_not_followed(tmp_path: Path) -
         id = store.instantiate(TOGGLE)
         link.unlink()
         link.symlink_to(two)
-        assert store.fire(id, "go") == "on"
-        assert [one.id for one in store.instances()] == [id]
+        with pytest.raises(StorageFailure, match="removed or replaced"):
+            store.fire(id, "go")
 
 
 @pytest.mark.parametrize("how", ["removed", "moved", "replaced"])
@@ -184,6 +184,7 @@ ALTERED = {
     "a trigger added": """
         CREATE TRIGGER mine BEFORE INSERT ON history
         BEGIN SELECT RAISE(IGNORE); END""",
+    "a unique index added": "CREATE UNIQUE INDEX mine ON instances (subject_ref)",
     "a view redefined": """
         DROP VIEW instance_records;
         CREATE VIEW instance_records AS SELECT *, NULL AS metadata FROM instances""",

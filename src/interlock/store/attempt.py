@@ -206,7 +206,7 @@ def _digest(asked: object, own_id: str) -> bytes:
 def _asked_time(value: object) -> object:
     """Give a time as asked, so that two spellings of one moment are the same request."""
     try:
-        return to_microseconds(parse_instant(value))
+        return ["us", to_microseconds(parse_instant(value))]  # like no value that is refused
     except ValueError:
         return value
 

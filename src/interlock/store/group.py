@@ -7,7 +7,8 @@ There is no thread but the callers' own.
 
 A signal handler may raise between any two steps of a caller. Whatever a caller holds is therefore
 held by a `with` on a lock, which nothing can come between, and whoever has the turn next goes on
-from what the batch says of itself. The locks are re-entrant, since a handler may also call.
+from what the batch says of itself. A call whose caller was interrupted is not committed later. A
+handler that calls within a call of its own thread would wait for itself, and is refused.
 
     group = Group(commit, recover)   # commit: a list of calls -> a list of answers
     group.submit(call)               # -> the answer to this call
@@ -17,6 +18,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
+from interlock.core.rejection import StorageFailure
+
 Call = TypeVar("Call")
 Answer = TypeVar("Answer")
 
@@ -24,13 +27,19 @@ BATCH_MAX = 128  # calls in one commit: bounds how long the first of them waits 
 
 
 class _Ticket(Generic[Call, Answer]):
-    """A call in a batch; `answer` is set once it is known."""
+    """A call in a batch.
 
-    __slots__ = ("answer", "call")
+    Attributes:
+        answer: set once it is known.
+        withdrawn: the caller was interrupted, and does not wait for it any more.
+    """
+
+    __slots__ = ("answer", "call", "withdrawn")
 
     def __init__(self, call: Call) -> None:
         self.call = call
         self.answer: Answer
+        self.withdrawn = False
 
 
 class _Batch(Generic[Call, Answer]):
@@ -39,7 +48,7 @@ class _Batch(Generic[Call, Answer]):
     Attributes:
         turn: held by the caller who leads, then by each of the others for as long as it takes to
             see that the batch is closed.
-        closed: nobody may join or withdraw, and nobody else is to lead.
+        closed: nobody may join, and nobody else is to lead.
         error: why tickets have no answer.
     """
 
@@ -47,7 +56,7 @@ class _Batch(Generic[Call, Answer]):
 
     def __init__(self) -> None:
         self.tickets: list[_Ticket[Call, Answer]] = []
-        self.turn = threading.RLock()
+        self.turn = threading.Lock()
         self.closed = False
         self.error: BaseException | None = None
 
@@ -68,49 +77,57 @@ class Group(Generic[Call, Answer]):
     ) -> None:
         self._commit = commit
         self._recover = recover
-        self._mutex = threading.RLock()
-        self._committing = threading.RLock()
+        self._mutex = threading.Lock()
+        self._committing = threading.Lock()
+        self._inside: set[int] = set()  # the threads that are in `submit`
         self._gathering: _Batch[Call, Answer] = _Batch()
 
     def submit(self, call: Call) -> Answer:
-        """Have `call` committed and give its answer, leading or waiting as it falls."""
+        """Have `call` committed and give its answer, leading or waiting as it falls.
+
+        Raises:
+            StorageFailure: this thread is in here already.
+        """
+        thread = threading.get_ident()
+        if thread in self._inside:
+            what = "this very thread waits for a commit, and was interrupted by a signal handler"
+            raise StorageFailure(f"{what}; call from elsewhere", kind="busy", retryable=True)
         ticket: _Ticket[Call, Answer] = _Ticket(call)
+        try:
+            self._inside.add(thread)
+            return self._submit(ticket)
+        except BaseException:
+            ticket.withdrawn = True  # at once: a second interrupt may come
+            raise
+        finally:
+            self._inside.discard(thread)
+
+    def _submit(self, ticket: _Ticket[Call, Answer]) -> Answer:
         with self._mutex:
             batch = self._gathering
             if len(batch.tickets) >= BATCH_MAX:
                 batch = self._gathering = _Batch()
             batch.tickets.append(ticket)
-        try:
-            with batch.turn:
-                if not batch.closed:
-                    self._lead(batch)
-        except BaseException:
-            self._withdraw(batch, ticket)
-            raise
+        with batch.turn:
+            if not batch.closed:
+                self._lead(batch)
         try:
             return ticket.answer
         except AttributeError:
             error = batch.error or InterruptedError("the leading caller was interrupted")
-            return self._recover(call, error)
+            return self._recover(ticket.call, error)
 
     def _lead(self, batch: _Batch[Call, Answer]) -> None:
         with self._committing:
             with self._mutex:
-                if self._gathering is batch:  # first, so that nobody joins a batch that is closed
+                if self._gathering is batch:
                     self._gathering = _Batch()
-                was_closed, batch.closed = batch.closed, True  # a handler may have led meanwhile
-            if was_closed:
-                return
+                batch.closed = True
+                tickets = [ticket for ticket in batch.tickets if not ticket.withdrawn]
             try:
-                answers = self._commit([ticket.call for ticket in batch.tickets])
-                for ticket, answer in zip(batch.tickets, answers, strict=True):
+                answers = self._commit([ticket.call for ticket in tickets])
+                for ticket, answer in zip(tickets, answers, strict=True):
                     ticket.answer = answer
             except BaseException as error:
                 batch.error = error
                 raise
-
-    def _withdraw(self, batch: _Batch[Call, Answer], ticket: _Ticket[Call, Answer]) -> None:
-        """Take back a call whose caller was interrupted, while that is still possible."""
-        with self._mutex:
-            if not batch.closed:
-                batch.tickets.remove(ticket)

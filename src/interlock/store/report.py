@@ -77,10 +77,11 @@ def _writing(name: object) -> Iterator[None]:
         yield
     except BrokenPipeError:  # the reader of a stream went away; that is its affair
         raise
-    except OSError as error:
+    except (OSError, RuntimeError) as error:  # links that go in a circle
         what = f"the report `{clipped(name, _ANY_WIDTH)}` cannot be written"
-        kind = _KINDS.get(error.errno or 0, "io")
-        raise StorageFailure(f"{what}: {error.strerror or error}", kind=kind) from error
+        kind = _KINDS.get(getattr(error, "errno", None) or 0, "io")
+        why = getattr(error, "strerror", None) or error
+        raise StorageFailure(f"{what}: {why}", kind=kind) from error
 
 
 class _NoWriter:
@@ -127,8 +128,9 @@ def _path(target: Path | str) -> Path:
 @contextmanager
 def _opened(named: Path, is_in_use: Callable[[Path], bool] | None) -> Iterator[TextIO]:
     with _writing(named):
-        path = named.resolve()  # so that a link stays one
-        found = path.stat().st_mode if path.exists() else None
+        found = named.stat().st_mode if named.exists() else None
+        # So that a link stays one; but a pipe may have a name that leads nowhere.
+        path = named.resolve() if found is None or stat.S_ISREG(found) else named
         if is_in_use and is_in_use(path):
             what = "is a file of a store that is open, which a report shall not replace"
             raise InvalidRequest(f"`{clipped(named, _ANY_WIDTH)}` {what}", argument="report")
@@ -209,10 +211,12 @@ def _heads(lines: TextIO, instance: str | None) -> Iterator[Head]:
         yield from map(_head, _checked(json.load(lines), instance))
         return
     _checked(json.loads(f"{first}]}}"), instance)
+    heads = 0
     while line := lines.readline(_LINE_MAX):
         if line.startswith("]"):
-            _checked(json.loads(first + line + lines.read()), instance)
+            _checked(json.loads(first + line + lines.read()), instance, heads)
             return
+        heads += 1
         yield _head(json.loads(line.rstrip().removesuffix(",")))
     raise ValueError("it breaks off in the middle")
 
@@ -224,12 +228,14 @@ def _is_opening(line: str) -> bool:
         return False
 
 
-def _checked(document: Any, instance: str | None) -> list[Any]:
-    """Give the heads of a document that is a report."""
+def _checked(document: Any, instance: str | None, read: int = 0) -> list[Any]:
+    """Give the heads of a document that is a report, `read` of which were read already."""
     match document:
         case {"interlock_report": 1, "instance": of, "heads": list(heads)}:
             if of is not None and of != instance:
                 raise ValueError(f"it is about the instance {quoted(of)} alone")
+            if document.get("ok") and document.get("instances") != len(heads) + read:
+                raise ValueError("some of its heads are gone")
             return heads
         case _:
             raise ValueError("it has no heads of the form that this program writes")

@@ -302,8 +302,9 @@ class Store:
             InvalidRequest, NotKnown.
         """
         id = self._id(id)
-        if at_sequence is not None and (type(at_sequence) is not int or at_sequence < 0):
-            raise InvalidRequest("`at_sequence` is a whole number from 0", argument="at_sequence")
+        if at_sequence is not None and not (type(at_sequence) is int and 0 <= at_sequence < 2**63):
+            what = "`at_sequence` is a whole number from 0, below 2 to the 63rd"
+            raise InvalidRequest(what, argument="at_sequence")
         if at_sequence is None and at is None:
             return self._database.read(read.read_instance(self._tenant, id))
         moment = None if at is None else check_moment("at", at, now=None)
@@ -333,6 +334,9 @@ class Store:
         """
         if id is not None:
             id = self._id(id)
+        if since is not None and is_in_use(Path(since)):
+            what = f"`{since}` is a file of a store that is open, and no report of `verify`"
+            raise InvalidRequest(what, argument="since")
         heads = read_heads(Path(since), instance=id) if since is not None else ()
         with open_report(report, instance=id, is_in_use=is_in_use) as writer:
             found = verify(

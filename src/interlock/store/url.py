@@ -75,8 +75,8 @@ def _with_setting(settings: Settings, name: str, value: str) -> Settings:
             raise _refusal(
                 f"setting `busy_ms` is a whole number of milliseconds, not {quoted(value)}"
             )
-        longest = 2**31 - 1
-        return settings._replace(busy_ms=min(int(value), longest) if len(value) < 11 else longest)
+        digits, longest = value.lstrip("0") or "0", 2**31 - 1
+        return settings._replace(busy_ms=min(int(digits), longest) if len(digits) < 11 else longest)
     meant = nearest(name, [*_CHOICES, "busy_ms"])
     hint = (
         f"; did you mean `{meant}`?" if meant else f"; known: {', '.join([*_CHOICES, 'busy_ms'])}"

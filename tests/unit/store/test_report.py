@@ -307,6 +307,29 @@ def test_what_stands_beside_a_report_is_left_alone(store: Store, tmp_path: Path)
     assert not list(tmp_path.glob(".*"))
 
 
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
+def test_a_file_of_an_open_store_is_no_earlier_report(
+    suffix: str, two_stores: tuple[Store, Path], path: Path
+) -> None:
+    """To read it, and close it, would drop the locks of this process on it."""
+    store, beside = two_stores
+    for file in (path, beside):
+        with pytest.raises(InvalidRequest, match="file of a store that is open"):
+            store.verify(since=f"{file}{suffix}")
+
+
+def test_a_report_without_all_of_its_heads_is_refused(store: Store, tmp_path: Path) -> None:
+    for _ in range(3):
+        store.instantiate(TOGGLE)
+    target = tmp_path / "report.json"
+    store.verify(report=target)
+    lines = target.read_text().splitlines(keepends=True)
+    for kept in (lines[:1] + lines[4:], lines[:2] + lines[3:]):
+        target.write_text("".join(kept))
+        with pytest.raises(InvalidRequest, match="some of its heads are gone"):
+            store.verify(since=target)
+
+
 def test_an_endless_report_is_refused(store: Store, tmp_path: Path) -> None:
     """A device that gives zeros for ever, say: what is read of it has an end."""
     pipe = tmp_path / "pipe"

@@ -112,6 +112,10 @@ class Database:
             oldest = ".".join(map(str, OLDEST_SQLITE))
             raise StorageFailure(f"SQLite {sqlite3.sqlite_version} is too old; {oldest} is needed")
         place.check(exists=settings.read_only or not settings.create)
+        if any(one.is_one_file_with(place) for one in _forked):
+            what = "was open in the process that this one was forked from, and SQLite cannot tell"
+            what = f"{what} their locks apart; fork before it is opened, or start afresh (spawn)"
+            raise StorageFailure(f"{self.where} {what}", kind="closed")
         with self._translated():
             self._writer = self._connect(writes=not settings.read_only)
         try:
@@ -204,8 +208,10 @@ class Database:
 
         Its connections are not closed: that would drop the locks of the process that opened them.
         """
-        self._unusable = "was opened before a fork; open it again in this process"
-        _abandoned.append((self._writer, self._folder, self._readers))
+        if not self._unusable:
+            self._unusable = "was opened before a fork; open it in a process that is started afresh"
+            _abandoned.append((self._writer, self._folder, self._readers))
+            _forked.append(self.place)
 
     def check_writable(self) -> None:
         """Refuse to write where that cannot be: at once, without waiting for anybody.
@@ -368,6 +374,7 @@ class Database:
 
 _databases: WeakSet[Database] = WeakSet()
 _abandoned: list[object] = []
+_forked: list[Place] = []  # of files that were open when this process was forked
 
 
 def is_in_use(path: Path) -> bool:

@@ -148,15 +148,21 @@ def _faults(found: dict[str, _Object]) -> Iterator[str]:
         elif found[name] != made:
             yield f"the {made.type} `{name}` is not as it was made"
     for name, added in found.items():
-        if added.type == "trigger" and added.table in own and name not in own:
-            yield f"the trigger `{name}` on `{added.table}` was added"
+        unique = added.sql.upper().startswith("CREATE UNIQUE")
+        if (added.type == "trigger" or unique) and added.table in own and name not in own:
+            yield f"the {added.type} `{name}` on `{added.table}` was added"
 
 
 def _schema(connection: sqlite3.Connection) -> dict[str, _Object]:
     """Read everything in the file by name: tables, views, indexes and triggers share one space."""
     rows = connection.execute(_SCHEMA)
-    objects = (_Object(type, name.lower(), table.lower(), sql) for type, name, table, sql in rows)
+    objects = (_Object(type, _fold(name), _fold(table), sql) for type, name, table, sql in rows)
     return {found.name: found for found in objects}
+
+
+def _fold(name: str) -> str:
+    """Make names alike that SQLite takes for one: it folds the letters of ASCII alone."""
+    return "".join(char.lower() if char.isascii() else char for char in name)
 
 
 @cache

@@ -1,13 +1,15 @@
 """Where a database is: a file, found once when it is opened, or memory.
 
 The name of a file is looked up once, so that a program that changes its directory reads and writes
-one file; and whenever the database is used, the name must still lead to that file. What is written
-to a file that was removed or replaced would be lost to everybody who opens it by its name.
+one file; and whenever the database is used, the name, be it a link, must still lead to that file.
+What is written to a file that was removed or replaced would be lost to everybody who opens it by
+its name.
 """
 
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -35,6 +37,7 @@ class Place:
     def __init__(self, path: Path | None) -> None:
         self.where = "the store in memory" if path is None else f"`{clipped(path, _ANY_WIDTH)}`"
         self._named = path
+        self._name = None if path is None else os.path.abspath(path)  # noqa: PTH100 - links stay
         self._identity: tuple[int, int] | None = None
         try:
             self.path = None if path is None else path.resolve()
@@ -78,6 +81,10 @@ class Place:
             return ":memory:"
         return f"file:{quote(os.fsencode(self.path))}?{settings}"
 
+    def is_one_file_with(self, other: "Place") -> bool:
+        """Whether two places are one file, as far as this one was opened."""
+        return self._identity is not None and self._identity == other._find()
+
     def settle(self) -> None:
         """Keep in mind which file it is that was opened."""
         self._identity = self._find()
@@ -114,10 +121,10 @@ class Place:
                 yield self.path.with_name(self.path.name + suffix)
 
     def _find(self) -> tuple[int, int] | None:
-        if self.path is None:
+        if self._name is None:
             return None
         try:
-            found = os.stat(self.path)  # noqa: PTH116 - each fire pays for it
+            found = os.stat(self._name)  # noqa: PTH116 - each fire pays for it
         except OSError:
             return None
         return found.st_dev, found.st_ino
@@ -127,7 +134,6 @@ class Place:
 
 
 def _is_one_file(path: Path, other: Path) -> bool:
-    try:
-        return path.samefile(other)
-    except OSError:
-        return path.resolve() == other
+    with suppress(OSError, RuntimeError):  # links that go in a circle
+        return path.samefile(other) if other.exists() else path.resolve() == other
+    return False
