@@ -259,6 +259,7 @@ def test_the_ledger_of_migrations_is_kept(path: Path) -> None:
         "UPDATE interlock_migrations SET number = 2",
         "UPDATE interlock_migrations SET name = 'mine'",
         "INSERT INTO interlock_migrations VALUES (7, 'mine', 'now')",
+        "INSERT INTO interlock_migrations VALUES (2, 'mine', 'now')",
         "INSERT OR REPLACE INTO interlock_migrations VALUES (1, 'mine', 'now')",
     ):
         with (

@@ -95,6 +95,7 @@ def test_files_that_are_no_store(run: CommandLine) -> None:
 
 def test_a_store_that_is_newer(run: CommandLine, batch: str) -> None:
     with closing(sqlite3.connect(run.folder / "store.db")) as database:
+        database.execute("DROP TRIGGER interlock_migrations_insert")
         database.execute("INSERT INTO interlock_migrations VALUES (2, 'later', 'now')")
         database.commit()
     assert "is newer than this program" in run.refused("storage-failure", "list", code=3)

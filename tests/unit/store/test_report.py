@@ -296,6 +296,16 @@ def test_a_report_goes_through_a_pipe(store: Store, tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="no pipe has a name here")
+def test_a_report_goes_through_a_pipe_that_has_only_a_number(store: Store) -> None:
+    """As a shell makes it for `--report >(jq .)`: its name leads to no file."""
+    reads, writes = os.pipe()
+    store.verify(report=f"/proc/self/fd/{writes}")
+    os.close(writes)
+    with os.fdopen(reads, encoding="utf-8") as stream:
+        assert json.loads(stream.read())["ok"] is True
+
+
 def test_what_stands_beside_a_report_is_left_alone(store: Store, tmp_path: Path) -> None:
     mine = tmp_path / "report.json.partial"
     mine.write_text("mine")

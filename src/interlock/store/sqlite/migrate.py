@@ -22,6 +22,10 @@ _MAKE_LEDGER = f"""
         number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL
     ) STRICT
 """
+_SEAL = f"""
+    CREATE TRIGGER {_LEDGER}_insert BEFORE INSERT ON {_LEDGER}
+    BEGIN SELECT RAISE(ABORT, 'interlock: migrations are applied when a store is opened'); END
+"""
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
 
 
@@ -99,6 +103,7 @@ def migrate(connection: sqlite3.Connection, where: str) -> None:
 
 
 def _apply(connection: sqlite3.Connection, applied: int) -> None:
+    connection.execute(f"DROP TRIGGER IF EXISTS {_LEDGER}_insert")
     for number, path in enumerate(MIGRATIONS[applied:], applied + 1):
         for statement in split_statements(path.read_text()):
             connection.execute(statement)
@@ -106,6 +111,7 @@ def _apply(connection: sqlite3.Connection, applied: int) -> None:
             "INSERT INTO interlock_migrations VALUES (?, ?, strftime('%Y-%m-%dT%H:%M:%fZ'))",
             (number, path.stem),
         )
+    connection.execute(_SEAL)
 
 
 def split_statements(script: str) -> list[str]:

@@ -422,14 +422,8 @@ BEGIN
     SELECT RAISE(ABORT, 'interlock: an idempotency key keeps its first answer');
 END;
 
--- interlock_migrations: the ledger of what was applied. An update that changes nothing is let by: it
--- is how a store writes without changing anything.
-
-CREATE TRIGGER interlock_migrations_insert BEFORE INSERT ON interlock_migrations
-WHEN NEW.number IS NOT 1 + (SELECT coalesce(max(number), 0) FROM interlock_migrations)
-BEGIN
-    SELECT RAISE(ABORT, 'interlock: migrations are applied in order, once each');
-END;
+-- interlock_migrations: the ledger of what was applied; `migrate` seals it against further rows. An
+-- update that changes nothing is let by: it is how a store writes without changing anything.
 
 CREATE TRIGGER interlock_migrations_update BEFORE UPDATE ON interlock_migrations
 WHEN NEW.number IS NOT OLD.number
