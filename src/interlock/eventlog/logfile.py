@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from interlock.eventlog.event import LogError
+from interlock.store.sqlite.database import is_in_use
 
 LINE_BYTES_MAX = 16 * 1024 * 1024  # so that a file without lines does not fill the memory
 _GZIP = b"\x1f\x8b"
@@ -55,6 +56,8 @@ _NO_TEXT = "a log is UTF-8 text; convert it, or check that this is one"
 def open_log(path: Path) -> Iterator[LogFile]:
     """Open a log, and translate what goes wrong while it is open."""
     file = None
+    if is_in_use(path):
+        raise LogError(str(path), None, "is a file of a store that is open, and no log")
     try:
         with path.open("rb") as raw:
             stream: IO[bytes] = raw

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import interlock
 from interlock import InvalidRequest
 from interlock.eventlog import Columns, Event, LogError, read_log
 from interlock.eventlog.logfile import LINE_BYTES_MAX
@@ -450,6 +451,13 @@ def test_the_format_can_be_named(tmp_path: Path) -> None:
     assert fault(tmp_path, "log", CSV).what == "no suffix tells the format"
     with pytest.raises(InvalidRequest, match="`xml` is no format of logs"):
         read_log(tmp_path / "log.csv", format="xml")
+
+
+def test_a_file_of_an_open_store_is_no_log(tmp_path: Path) -> None:
+    """To read it, and close it, would drop the locks of this process on it."""
+    path = tmp_path / "store.db"
+    with interlock.open(f"sqlite:///{path}"), pytest.raises(LogError, match="store that is open"):
+        list(read_log(path, format="csv"))
 
 
 def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
