@@ -124,7 +124,7 @@ def prepare_birth(
     digest = None
     if key is not None:
         key = check_text("idempotency_key", key, limits.reference_bytes)
-        told = payload is not None  # its content is compared with its own salt
+        told = payload is not None  # its content is compared by itself
         asked = (actor_ref, subject_ref, told, _asked_time(instantiated_at))
         digest = _digest((_canonical_digest(declared.text), *asked), new_id)
     genesis = Genesis(

@@ -176,9 +176,10 @@ class _Sheet:
             refusal.__dict__ |= {"instance_id": id, "action": request.action}
             return refusal.with_traceback(None)  # its frames hold the whole sheet
         (_, number, origin, target, action, actor, at, asserted, reason, *references) = entry
-        reason_id = reason_digest = None
+        reason_id = reason_digest = content = None
         if reason is not None:
-            reason_id, reason_digest = self._owe_payload(root, new_id, reason)
+            content = encode_payload(reason)
+            reason_id, reason_digest = self._owe_payload(root, new_id, content)
         moved = (number, new_id, origin, action, target, actor, to_microseconds(at))
         because = (1 if asserted else None, reason_id, reason_digest, *references)
         row = _new(HistoryRow, (*moved, *because, key, request_digest, b""))
@@ -186,11 +187,11 @@ class _Sheet:
         self.entries.append((tenant, root, id, *row[:-1], digest))
         self.moved[id] = _new(Standing, (machine, after, digest, root))
         if key is not None and request_digest is not None:
-            self.answers[id, key] = Answer(after.state, request_digest, _told(reason))
+            self.answers[id, key] = Answer(after.state, request_digest, content)
         return after.state
 
-    def _owe_payload(self, root: str, id: str, value: object) -> tuple[str, bytes]:
-        salt, content = self.context.salt(), encode_payload(value)
+    def _owe_payload(self, root: str, id: str, content: bytes) -> tuple[str, bytes]:
+        salt = self.context.salt()
         self.payloads.append((self.context.tenant, root, id, salt, content))
         return id, payload_digest(salt, content)
 

@@ -128,7 +128,8 @@ def split_statements(script: str) -> list[str]:
 def schema_faults(connection: sqlite3.Connection) -> list[str]:
     """Say where the schema of a store is not the one that the migrations make.
 
-    What a caller keeps beside the store is no concern of it, except for triggers on its tables.
+    What a caller keeps beside the store is no concern of it, except for triggers and unique indexes
+    on its tables.
     """
     return [*_faults(_schema(connection))]
 
