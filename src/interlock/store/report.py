@@ -16,7 +16,7 @@ keyboard shall not cost a store its records.
 import json
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from errno import EACCES, ENOENT, ENOSPC, ENOTDIR, EPERM, EROFS
 from pathlib import Path
@@ -26,6 +26,7 @@ from typing import Any, TextIO
 from interlock.core.identity import root_of
 from interlock.core.rejection import InvalidRequest, StorageFailure
 from interlock.core.text import clipped, quoted
+from interlock.store.sqlite.database import is_in_use
 from interlock.store.verify import Report
 from interlock.store.walk import Head
 
@@ -97,13 +98,11 @@ def open_report(
     target: Path | str | TextIO | None,
     *,
     instance: str | None = None,
-    is_in_use: Callable[[Path], bool] | None = None,
 ) -> Iterator[ReportWriter | _NoWriter]:
     """Open a report for writing; a file appears under its name only when it is whole.
 
     Args:
         instance: the one that the report is about.
-        is_in_use: whether a path leads to a file of an open store.
 
     Raises:
         InvalidRequest: the target is no path, or holds something other than a report.
@@ -112,7 +111,7 @@ def open_report(
     if target is None:
         yield _NoWriter()
     elif isinstance(target, Path | str):
-        with _opened(_path(target), is_in_use) as stream:
+        with _opened(_path(target)) as stream:
             yield ReportWriter(stream, instance)
     else:
         yield ReportWriter(target, instance)
@@ -126,12 +125,12 @@ def _path(target: Path | str) -> Path:
 
 
 @contextmanager
-def _opened(named: Path, is_in_use: Callable[[Path], bool] | None) -> Iterator[TextIO]:
+def _opened(named: Path) -> Iterator[TextIO]:
     with _writing(named):
         found = named.stat().st_mode if named.exists() else None
         # So that a link stays one; but a pipe may have a name that leads nowhere.
         path = named.resolve() if found is None or stat.S_ISREG(found) else named
-        if is_in_use and is_in_use(path):
+        if is_in_use(path):
             what = "is a file of a store that is open, which a report shall not replace"
             raise InvalidRequest(f"`{clipped(named, _ANY_WIDTH)}` {what}", argument="report")
         if found is not None and stat.S_ISREG(found):
@@ -189,6 +188,8 @@ def read_heads(path: Path, *, instance: str | None = None) -> Iterator[Head]:
             another instance alone.
     """
     try:
+        if is_in_use(path):
+            raise ValueError("it is a file of a store that is open")
         with path.open(encoding="utf-8") as lines:
             last = ("", "")
             for head in _heads(lines, instance):

@@ -40,7 +40,7 @@ from interlock.store.fire import fire
 from interlock.store.machines import Machines
 from interlock.store.read import Instance
 from interlock.store.report import open_report, read_heads
-from interlock.store.sqlite.database import Database, is_in_use
+from interlock.store.sqlite.database import Database
 from interlock.store.url import parse_url
 from interlock.store.verify import Finding, Report, verify
 from interlock.store.writer import Answered, Writer
@@ -334,11 +334,8 @@ class Store:
         """
         if id is not None:
             id = self._id(id)
-        if since is not None and is_in_use(Path(since)):
-            what = f"`{since}` is a file of a store that is open, and no report of `verify`"
-            raise InvalidRequest(what, argument="since")
         heads = read_heads(Path(since), instance=id) if since is not None else ()
-        with open_report(report, instance=id, is_in_use=is_in_use) as writer:
+        with open_report(report, instance=id) as writer:
             found = verify(
                 self._database,
                 self._tenant,
