@@ -6,7 +6,6 @@ ours.
 """
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -131,7 +130,17 @@ def schema_faults(connection: sqlite3.Connection) -> list[str]:
     What a caller keeps beside the store is no concern of it, except for triggers and unique indexes
     on its tables.
     """
-    return [*_faults(_schema(connection))]
+    own, found, faults = _own_schema(), _schema(connection), []
+    for name, made in own.items():
+        if name not in found:
+            faults.append(f"the {made.type} `{name}` is missing")
+        elif found[name] != made:
+            faults.append(f"the {made.type} `{name}` is not as it was made")
+    for name, added in found.items():
+        unique = added.sql.upper().startswith("CREATE UNIQUE")
+        if (added.type == "trigger" or unique) and added.table in own and name not in own:
+            faults.append(f"the {added.type} `{name}` on `{added.table}` was added")
+    return faults
 
 
 def damage(connection: sqlite3.Connection) -> list[str]:
@@ -145,19 +154,6 @@ def damage(connection: sqlite3.Connection) -> list[str]:
         for (message,) in connection.execute(f"PRAGMA integrity_check({table})")
         if message != "ok"
     ]
-
-
-def _faults(found: dict[str, _Object]) -> Iterator[str]:
-    own = _own_schema()
-    for name, made in own.items():
-        if name not in found:
-            yield f"the {made.type} `{name}` is missing"
-        elif found[name] != made:
-            yield f"the {made.type} `{name}` is not as it was made"
-    for name, added in found.items():
-        unique = added.sql.upper().startswith("CREATE UNIQUE")
-        if (added.type == "trigger" or unique) and added.table in own and name not in own:
-            yield f"the {added.type} `{name}` on `{added.table}` was added"
 
 
 def _schema(connection: sqlite3.Connection) -> dict[str, _Object]:
