@@ -176,10 +176,10 @@ def test_a_call_that_was_broken_off_does_not_happen_later(store: Store) -> None:
             raise KeyboardInterrupt
 
     broken_off, other = store.instantiate(TOGGLE), store.instantiate(TOGGLE)
-    store._writer._fires._gathering.tickets = Interrupting()
+    store._fires._gathering.tickets = Interrupting()
     with pytest.raises(KeyboardInterrupt):
         store.fire(broken_off, "go")
-    store._writer._fires._gathering.tickets = [*store._writer._fires._gathering.tickets]
+    store._fires._gathering.tickets = [*store._fires._gathering.tickets]
     store.fire(other, "go")
     assert [store.current(broken_off), store.current(other)] == ["off", "on"]
 

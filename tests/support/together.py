@@ -59,7 +59,7 @@ def in_one_batch(
         held.set()
         assert go_on.wait(60)
 
-    group = {"fire": store._writer._fires, "bear": store._writer._births}[verb]
+    group = {"fire": store._fires, "bear": store._births}[verb]
     faults.watch("COMMIT", hold)
     with ThreadPoolExecutor(len(calls) + 1) as pool:
         leader = pool.submit(outcome_of, first)

@@ -98,12 +98,16 @@ class InvalidQuery(Rejected):
 
 
 class VersionConflict(Rejected):
-    """The instance is not at the version that the caller expected."""
+    """The instance is not at the version that the caller expected.
+
+    In a caller's own transaction also: another was faster, and this one's isolation keeps it from
+    seeing where the instance stands; the versions are then None.
+    """
 
     reason = "version-conflict"
-    action: str
-    expected_version: int
-    version: int
+    action: str | None
+    expected_version: int | None
+    version: int | None
 
 
 class IdempotencyConflict(Rejected):
@@ -119,7 +123,9 @@ class StorageFailure(Rejected):
     Attributes:
         kind: `busy` (others kept the database locked as long as the call could wait), `full`, `io`,
             `read-only`, `missing`, `foreign` (no store of ours), `newer`, `damaged`,
-            `unreadable` (a stored value), `refused` (by the schema), `closed` or `failed`.
+            `unreadable` (a stored value), `refused` (by the schema), `unreachable` (the server was
+            away as long as the call could wait), `conflict` (others were faster each time),
+            `closed` or `failed`.
         retryable: whether the same call may succeed later.
     """
 

@@ -7,6 +7,7 @@ from interlock.core.rejection import Rejected, StorageFailure
 from interlock.store.attempt import BirthAttempt
 from interlock.store.context import Answer, Context, Outcome, Written
 from interlock.store.plan import Plan, Row, Statement
+from interlock.store.read import find_attempts
 from interlock.store.standings import Standing
 
 
@@ -14,10 +15,18 @@ def bear(
     context: Context,
     attempts: Sequence[BirthAttempt | Rejected],
     _known: Mapping[str, Standing],
+    *,
+    again: bool = False,
+    **_how: bool,
 ) -> Plan[Written]:
-    """Write births; an attempt that was refused before it could be made is its own outcome."""
+    """Write births; an attempt that was refused before it could be made is its own outcome.
+
+    Args:
+        again: the same attempts were sent before; those in the record are done.
+    """
     tenant = context.tenant
     births = [attempt for attempt in attempts if not isinstance(attempt, Rejected)]
+    done = (yield from find_attempts(tenant, births)) if again else {}
     names = dict.fromkeys(birth.machine.digest for birth in births)
     rows = yield Statement("read_declaration", [(tenant, name) for name in names])
     known: dict[str, str] = dict(rows)
@@ -34,6 +43,9 @@ def bear(
             outcomes.append(birth)
             continue
         genesis = birth.genesis
+        if genesis.id in done:
+            outcomes.append(genesis.id)
+            continue
         key, request = genesis.idempotency_key, genesis.request_digest
         if key is not None and request is not None:
             content = birth.metadata and birth.metadata.content

@@ -5,7 +5,7 @@ nothing else: each has its own outcome. Each is decided on the result of those b
 entry is one row. The plan decides on the standings that are known and reads the others.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from interlock.core.identity import root_of
 from interlock.core.instant import from_microseconds, to_microseconds
@@ -16,7 +16,7 @@ from interlock.core.rejection import IdempotencyConflict, Rejected
 from interlock.store.attempt import FireAttempt
 from interlock.store.context import Answer, Context, Outcome, Written
 from interlock.store.plan import Plan, Row, Statement
-from interlock.store.read import not_known
+from interlock.store.read import find_attempts, not_known
 from interlock.store.standings import Standing
 
 _new = tuple.__new__  # see core.machine
@@ -29,6 +29,9 @@ def fire(
     *,
     whole: bool = False,
     halting: bool = False,
+    free: bool = False,
+    held: bool = False,
+    again: bool = False,
 ) -> Plan[Written]:
     """Decide fires and write their entries.
 
@@ -39,21 +42,34 @@ def fire(
         whole: the first refusal, with its index, is raised. Idempotency keys answer for the whole:
             all of them known gives the first answers, some is a conflict.
         halting: a refusal stops the later fires on the same instance, whose outcome is None.
+        free: entries are written only where the instance still stands where it was decided and
+            nobody else holds it; the outcome of the other fires is None.
+        held: the instances are locked before they are read, and nothing known is used.
+        again: the same attempts were sent before; those in the record are done.
     """
-    sheet = _Sheet(context)
-    if not sheet.suffices(attempts, known):
+    sheet = _Sheet(context, "lock_snapshot" if held else "read_snapshot")
+    if held or not sheet.suffices(attempts, known):
         yield from sheet.read(attempts)
+    if again:
+        yield from sheet.look_up(attempts)
     outcomes = sheet.answer(attempts, whole=whole, halting=halting)
-    if sheet.refused and known:
-        sheet = _Sheet(context)
+    if sheet.refused and known and not held:
+        sheet = _Sheet(context, "read_snapshot")
         yield from sheet.read(attempts)
         outcomes = sheet.answer(attempts, whole=whole, halting=halting)
     if whole and outcomes and isinstance(outcomes[-1], Rejected):
         raise outcomes[-1]
-    if sheet.payloads:
-        yield Statement("append_payload", sheet.payloads)
     if sheet.entries:
-        yield Statement("append_entry", sheet.entries)
+        rows, alone = sheet.entries, not sheet.payloads
+        if free:
+            first = sheet.first_numbers()
+            rows = [(*row, first[row[2]]) for row in rows]
+            written = yield Statement("append_free_entry", rows, alone)
+            outcomes = sheet.leave_out({row[0] for row in written}, attempts, outcomes)
+        else:
+            yield Statement("append_entry", rows, alone)
+    if sheet.payloads:
+        yield Statement("append_payload", sheet.payloads, True)
     return Written(outcomes, sheet.moved)
 
 
@@ -64,6 +80,7 @@ class _Sheet:
         found: where instances stood before the plan, as known or as read.
         moved: where those stand that it moves.
         answers: what idempotency keys have been answered.
+        done: the states that attempts in the record led to, by transition id.
         refused: whether a fire was refused.
         entries, payloads: the rows owed to the record.
     """
@@ -71,15 +88,19 @@ class _Sheet:
     __slots__ = (
         "answers",
         "context",
+        "done",
         "entries",
         "found",
         "moved",
         "payloads",
+        "reading",
         "refused",
     )
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, reading: str) -> None:
         self.context = context
+        self.reading = reading
+        self.done: Mapping[str, str] = {}
         self.found: dict[str, Standing] = {}
         self.moved: dict[str, Standing] = {}
         self.answers: dict[tuple[str, str], Answer] = {}
@@ -107,7 +128,7 @@ class _Sheet:
         fires = [attempt for attempt in attempts if isinstance(attempt, FireAttempt)]
         missing = {fire.instance_id for fire in fires} - self.found.keys()
         if missing:
-            rows = yield Statement("read_snapshot", [(tenant, root_of(id), id) for id in missing])
+            rows = yield Statement(self.reading, [(tenant, root_of(id), id) for id in missing])
             compiled = yield from machines.fetch({row[1] for row in rows})
             for id, digest, state, version, head, begun in rows:
                 snapshot = Snapshot(id, state, version, from_microseconds(begun))
@@ -120,6 +141,35 @@ class _Sheet:
         if keys:
             for id, key, *answer in (yield Statement("read_keyed_entry", keys)):
                 self.answers[id, key] = Answer(*answer)
+
+    def look_up(self, attempts: Sequence[FireAttempt | Rejected]) -> Plan[None]:
+        """Look in the record for attempts that were sent before."""
+        fires = [attempt for attempt in attempts if isinstance(attempt, FireAttempt)]
+        self.done = yield from find_attempts(self.context.tenant, fires)
+
+    def first_numbers(self) -> dict[str, int]:
+        """Give the number of the first entry that is owed to each instance."""
+        numbers: dict[str, int] = {}
+        for row in self.entries:
+            numbers.setdefault(row[2], row[3])
+        return numbers
+
+    def leave_out(
+        self,
+        written: Set[str],
+        attempts: Sequence[FireAttempt | Rejected],
+        outcomes: list[Outcome | None],
+    ) -> list[Outcome | None]:
+        """Leave out the instances whose entries were not written; nothing about them is decided."""
+        missed = self.moved.keys() - written
+        if not missed:
+            return outcomes
+        for id in missed:
+            del self.moved[id]
+        missed_payloads = {row[4] for row in self.entries if row[2] in missed}
+        self.payloads = [row for row in self.payloads if row[2] not in missed_payloads]
+        pairs = zip(attempts, outcomes, strict=True)
+        return [None if attempt.instance_id in missed else outcome for attempt, outcome in pairs]
 
     def answer(
         self, attempts: Sequence[FireAttempt | Rejected], *, whole: bool, halting: bool
@@ -135,6 +185,8 @@ class _Sheet:
                 continue
             if isinstance(attempt, Rejected):
                 outcome = attempt
+            elif attempt.transition_id in self.done:
+                outcome = self.done[attempt.transition_id]
             elif attempt.idempotency_key is None:
                 outcome = _left_out(attempt) if half_done else self._fire(attempt)
             else:

@@ -10,13 +10,16 @@ held by a `with` on a lock, which nothing can come between, and whoever has the 
 from what the batch says of itself. A call whose caller was interrupted is not committed later. A
 handler that calls within a call of its own thread would wait for itself, and is refused.
 
-    group = Group(commit, recover)   # commit: a list of calls -> a list of answers
+A call that the commit leaves out, or that it may have left undone, goes on alone, in the thread of
+its caller and beside the next batches: nobody waits for it but its caller.
+
+    group = Group(commit, alone)     # commit: a list of calls -> a list of answers
     group.submit(call)               # -> the answer to this call
 """
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from interlock.core.rejection import StorageFailure
 
@@ -24,6 +27,16 @@ Call = TypeVar("Call")
 Answer = TypeVar("Answer")
 
 BATCH_MAX = 128  # calls in one commit: bounds how long the first of them waits for the last
+
+
+class GoAlone(NamedTuple):
+    """In the place of an answer: the call was left out.
+
+    Attributes:
+        error: why the commit was broken off, perhaps after it had happened; None if it had not.
+    """
+
+    error: BaseException | None = None
 
 
 class _Ticket(Generic[Call, Answer]):
@@ -38,7 +51,7 @@ class _Ticket(Generic[Call, Answer]):
 
     def __init__(self, call: Call) -> None:
         self.call = call
-        self.answer: Answer
+        self.answer: Answer | GoAlone
         self.withdrawn = False
 
 
@@ -65,18 +78,19 @@ class Group(Generic[Call, Answer]):
     """Gathers calls into commits.
 
     Args:
-        commit: answers a list of calls, in their order.
-        recover: answers one call whose commit was broken off, perhaps after it had happened: called
-            by the waiting caller itself with the call and with why.
+        commit: answers a list of calls, in their order, or says that one shall go alone.
+        alone: answers one call that was left out, or whose commit was broken off, perhaps after it
+            had happened: called by the waiting caller itself with the call and with why it was
+            broken off.
     """
 
     def __init__(
         self,
-        commit: Callable[[Sequence[Call]], Sequence[Answer]],
-        recover: Callable[[Call, BaseException], Answer],
+        commit: Callable[[Sequence[Call]], Sequence[Answer | GoAlone]],
+        alone: Callable[[Call, BaseException | None], Answer],
     ) -> None:
         self._commit = commit
-        self._recover = recover
+        self._alone = alone
         self._mutex = threading.Lock()
         self._committing = threading.Lock()
         self._inside: set[int] = set()  # the threads that are in `submit`
@@ -112,10 +126,11 @@ class Group(Generic[Call, Answer]):
             if not batch.closed:
                 self._lead(batch)
         try:
-            return ticket.answer
+            answer = ticket.answer
         except AttributeError:
             error = batch.error or InterruptedError("the leading caller was interrupted")
-            return self._recover(ticket.call, error)
+            answer = GoAlone(error)
+        return self._alone(ticket.call, answer.error) if isinstance(answer, GoAlone) else answer
 
     def _lead(self, batch: _Batch[Call, Answer]) -> None:
         with self._committing:

@@ -1,18 +1,22 @@
-"""Plans: what a store operation does, written once and driven by any runner.
+"""Plans and procedures: what a store operation does, written once and driven by any runner.
 
-A plan is a generator. It yields the statements that it wants executed, each a name and rows of
-parameters; it is sent the rows that came back, and what it returns is the answer. A plan is one
-transaction: the runner begins before the first statement and commits after the last, and when the
-plan raises, nothing was written. The SQL behind a name belongs to the database's dialect, so a
-synchronous and an asynchronous runner, on SQLite or elsewhere, drive the same plan.
+A plan is one transaction. It is a generator that yields the statements it wants executed, each a
+name and rows of parameters; it is sent the rows that came back, and what it returns is the answer.
+When the plan raises, nothing was written. The SQL behind a name belongs to the database's dialect.
 
     def current(key):
-        rows = yield Statement("read_snapshot", [key])
+        rows = yield Statement("read_snapshot", [key], last=True)
         return rows[0][2]
+
+A procedure is a call: transactions one after another, and what to do when one fails. It yields
+transactions and pauses, and is sent their answers or thrown their errors. So a synchronous and an
+asynchronous runner, on SQLite or on PostgreSQL, drive the same plans and the same procedures.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from interlock.core.rejection import StorageFailure
 
 T = TypeVar("T")
 
@@ -20,10 +24,56 @@ Row: TypeAlias = tuple[Any, ...]
 
 
 class Statement(NamedTuple):
-    """A named statement, executed once for each row of parameters; its results are joined."""
+    """A named statement, executed once for each row of parameters; its results are joined.
+
+    Attributes:
+        last: no other follows, so a database may execute and commit it in one round trip.
+    """
 
     name: str
     rows: Sequence[Row]
+    last: bool = False
 
 
 Plan: TypeAlias = Generator[Statement, list[Row], T]
+
+
+class Transaction(NamedTuple):
+    """A plan to be driven in a transaction.
+
+    Attributes:
+        make: makes the plan; called again should the transaction have to be repeated.
+        writes: it does not only read.
+        holds: rows that it locks stay locked until it ends.
+        lenient: text that is not UTF-8 is read as well, its odd bytes as surrogates.
+    """
+
+    make: Callable[[], Plan[Any]]
+    writes: bool = False
+    holds: bool = False
+    lenient: bool = False
+
+
+class Pause(NamedTuple):
+    """A wait before the next attempt."""
+
+    seconds: float
+
+
+Procedure: TypeAlias = Generator[Transaction | Pause, Any, T]
+
+
+class CommitUncertain(Exception):
+    """A transaction failed when it may have been committed: only the records can say.
+
+    Attributes:
+        failure: what to say if it was not.
+        answer: what the plan gave, true if it was.
+        lost: with the connection, so what was sent may still be executed.
+    """
+
+    def __init__(self, failure: StorageFailure, answer: Any, *, lost: bool = False) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+        self.answer = answer
+        self.lost = lost

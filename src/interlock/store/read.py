@@ -1,6 +1,6 @@
 """The reading plans, and the values that they give."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from json import loads
 from typing import Any, NamedTuple
@@ -46,13 +46,16 @@ class Instance(NamedTuple):
         return {name: value for name, value in values.items() if value is not None}
 
 
-def read_instance(tenant: str, id: str) -> Plan[Instance]:
+def read_instance(tenant: str, id: str, *, last: bool = True) -> Plan[Instance]:
     """Read one instance as it is now.
+
+    Args:
+        last: nothing else is read in this plan.
 
     Raises:
         NotKnown: there is none.
     """
-    rows = yield Statement("read_instance", [(tenant, root_of(id), id)])
+    rows = yield Statement("read_instance", [(tenant, root_of(id), id)], last)
     if not rows:
         raise not_known(id)
     return _instance(rows[0])
@@ -60,7 +63,7 @@ def read_instance(tenant: str, id: str) -> Plan[Instance]:
 
 def read_current(tenant: str, id: str) -> Plan[str]:
     """Read the current state of an instance."""
-    rows = yield Statement("read_snapshot", [(tenant, root_of(id), id)])
+    rows = yield Statement("read_snapshot", [(tenant, root_of(id), id)], last=True)
     if not rows:
         raise not_known(id)
     state: str = rows[0][2]
@@ -98,7 +101,7 @@ def read_instance_at(
     Raises:
         InvalidRequest: it had not begun then, or has no entry of that number yet.
     """
-    instance = yield from read_instance(tenant, id)
+    instance = yield from read_instance(tenant, id, last=False)
     if sequence is not None and sequence >= instance.version:
         last = instance.version - 1
         raise InvalidRequest(
@@ -136,21 +139,25 @@ def list_instances(
         name, filters = "list_instances_by_subject", [state, definition, subject_ref]
     elif definition is not None:
         name, filters = "list_instances_by_declaration", [state, definition]
-    rows = yield Statement(name, [(tenant, root_of(after), after, limit, *filters)])
+    rows = yield Statement(name, [(tenant, root_of(after), after, limit, *filters)], last=True)
     return [_instance(row) for row in rows]
 
 
-def find_attempts(tenant: str, attempts: Sequence[Attempt]) -> Plan[list[str]]:
-    """Look in the records for attempts whose answer was lost; give the outcomes of those there."""
-    outcomes: list[str] = []
+def find_attempts(tenant: str, attempts: Iterable[Attempt]) -> Plan[dict[str, str]]:
+    """Look in the records for attempts whose answer was lost.
+
+    Gives the outcomes of those that are there, by the identity of the attempt.
+    """
+    outcomes: dict[str, str] = {}
     for attempt in attempts:
         if isinstance(attempt, BirthAttempt):
-            key = (tenant, root_of(attempt.genesis.id), attempt.genesis.id)
-            outcomes += [row[0] for row in (yield Statement("read_snapshot", [key]))]
+            own_id = attempt.genesis.id
+            name, own = "read_snapshot", [tenant, root_of(own_id), own_id]
         else:
-            key = (tenant, root_of(attempt.instance_id), attempt.instance_id)
-            own = (*key, attempt.transition_id)
-            outcomes += [row[0] for row in (yield Statement("read_attempt", [own]))]
+            own_id, id = attempt.transition_id, attempt.instance_id
+            name, own = "read_attempt", [tenant, root_of(id), id, own_id]
+        for row in (yield Statement(name, [tuple(own)])):
+            outcomes[own_id] = row[0]
     return outcomes
 
 

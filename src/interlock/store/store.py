@@ -1,90 +1,115 @@
 """The store: the verbs, synchronously.
 
-Every verb checks its arguments, drives a plan, and gives a value or raises a refusal under
+Every verb checks its arguments, drives a procedure, and gives a value or raises a refusal under
 `interlock.Rejected`. A state changes only through `fire` and its kin.
 """
 
-import os
-from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
-from random import Random
 from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import Any, Protocol, Self, TextIO
 
 from interlock.core.entry import Entry
-from interlock.core.identity import uuid7
-from interlock.core.machine import check_moment, check_text
-from interlock.core.query import parse_query
-from interlock.core.rejection import (
-    InvalidQuery,
-    InvalidRequest,
-    Rejected,
-)
+from interlock.core.rejection import Rejected
 from interlock.core.text import LIMITS, Limits
-from interlock.store import read
-from interlock.store.attempt import (
-    Birth,
-    BirthAttempt,
-    Declared,
-    Fire,
-    FireAttempt,
-    prepare_birth,
-    prepare_declaration,
-    prepare_fire,
-)
-from interlock.store.birth import bear
-from interlock.store.context import Context
-from interlock.store.fire import fire
-from interlock.store.machines import Machines
+from interlock.store.attempt import Attempt, Birth, Fire
+from interlock.store.face import Face, answer, ignore, utc_now
+from interlock.store.group import GoAlone, Group
+from interlock.store.plan import Plan, Procedure, T
 from interlock.store.read import Instance
 from interlock.store.report import open_report, read_heads
-from interlock.store.sqlite.database import Database
-from interlock.store.url import parse_url
+from interlock.store.run import Runs, run
+from interlock.store.url import open_database
 from interlock.store.verify import Finding, Report, verify
-from interlock.store.writer import Answered, Writer
-
-#: The machine's clock, aware UTC.
-utc_now: Callable[[], datetime] = partial(datetime.now, UTC)
+from interlock.store.writer import Answered, Planner
 
 
-def open(url: str, *, limits: Limits = LIMITS, clock: Callable[[], datetime] = utc_now) -> "Store":
+class Database(Protocol):
+    """What a store needs of a database; see `store.sqlite.database`.
+
+    Attributes:
+        shared: other processes may keep instances locked for long.
+        together: calls that wait are committed together.
+        patience: seconds that a call goes on with a database that is away.
+    """
+
+    @property
+    def shared(self) -> bool: ...
+
+    @property
+    def together(self) -> bool: ...
+
+    @property
+    def patience(self) -> float: ...
+
+    def run(self, transaction: Any) -> Any: ...
+
+    def read(self, plan: Plan[T], *, lenient: bool = False) -> T: ...
+
+    def schema_faults(self) -> list[str]: ...
+
+    def damage(self) -> list[str]: ...
+
+    def check_writable(self) -> None: ...
+
+    def join(self, connection: Any) -> Runs: ...
+
+    def close(self) -> None: ...
+
+
+def open(
+    url: str,
+    *,
+    tenant: str = "",
+    schema: str | None = None,
+    limits: Limits = LIMITS,
+    clock: Callable[[], datetime] = utc_now,
+) -> "Store":
     """Open a store, making or migrating it as needed.
 
     Args:
-        url: `sqlite:///FILE`, or `sqlite://` in memory; settings in its query (see `store.url`).
+        url: `sqlite:///FILE`, `sqlite://` in memory, or `postgresql://…`; settings in its query
+            (see `store.url`).
+        tenant: whose store: all that is written and read is its own, and another's is not known.
+        schema: of PostgreSQL, where the tables are; `interlock` when left out.
         limits: the largest sizes accepted.
         clock: gives the time, aware UTC; for tests that move it by hand.
 
     Raises:
-        InvalidRequest: the URL is not that of a store.
-        StorageFailure: the file is no store, is newer than this program, or cannot be written.
+        InvalidRequest: the URL is not that of a store, or the tenant or schema is no name.
+        StorageFailure: there is no store, it is newer than this program, or cannot be written.
     """
-    return Store(Database(parse_url(url)), limits=limits, clock=clock)
+    return Store(open_database(url, tenant, schema), tenant=tenant, limits=limits, clock=clock)
 
 
-class Store:
+class Store(Face):
     """An open store. Safe to share between threads; use it as a context manager, or `close` it.
 
     Calls of several threads that wait at the same time are committed together; each returns after
     its own commit is durable.
+
+    `connection=` has a verb take part in a transaction of the caller, on a connection to the same
+    database: a DB-API connection of `sqlite3` or `psycopg`, a SQLAlchemy session or connection, or
+    Django's. What it does is committed, or rolled back, with the caller's own rows. It waits for
+    nobody to commit together with, caches nothing, and leaves a conflict to the caller.
     """
 
     def __init__(
         self,
         database: Database,
         *,
+        tenant: str = "",
         limits: Limits = LIMITS,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
+        shared, patience = database.shared, database.patience
+        super().__init__(
+            tenant=tenant, limits=limits, clock=clock, shared=shared, patience=patience
+        )
         self._database = database
-        self._limits = limits
-        self._clock = clock
-        self._tenant = ""
-        self._random = Random(os.urandom(16))  # noqa: S311 - identities are unique, not secret
-        self._context = Context(self._tenant, limits, Machines(self._tenant), clock, _salt)
-        self._writer = Writer(database, self._context)
+        self._fires = self._grouped(self._fire_planner)
+        self._births = self._grouped(self._birth_planner)
 
     def __enter__(self) -> Self:
         return self
@@ -110,6 +135,7 @@ class Store:
         instantiated_at: datetime | str | None = None,
         *,
         idempotency_key: str | None = None,
+        connection: Any = None,
     ) -> str:
         """Begin an instance in its declaration's initial state and give its id.
 
@@ -119,14 +145,15 @@ class Store:
             instance_metadata: JSON-like, not empty; kept, never interpreted.
             instantiated_at: not in the future; now, when left out. No entry may be earlier.
             idempotency_key: the same key with the same request gives the same instance again.
+            connection: whose transaction to join; see the class.
 
         Raises:
             InvalidDeclaration, InvalidRequest, IdempotencyConflict, StorageFailure, OutcomeUnknown:
                 in this order; no instance was begun (with the last: perhaps).
         """
-        declared = prepare_declaration(declaration, self._limits)
+        declared = self._declare(declaration)
         birth = Birth(actor_ref, subject_ref, instance_metadata, instantiated_at, idempotency_key)
-        return _answer(self._writer.bear(self._prepare_birth(declared, birth)))
+        return self._submit(self._births, self._prepare_birth(declared, birth), connection)
 
     def fire(
         self,
@@ -142,6 +169,7 @@ class Store:
         correlation_id: str | None = None,
         causation_id: str | None = None,
         worker_id: str | None = None,
+        connection: Any = None,
     ) -> str:
         """Move an instance along the transition declared for `action`, and give the new state.
 
@@ -151,6 +179,7 @@ class Store:
             expected_version: refuse unless the instance is at this version.
             idempotency_key: the same key with the same request gives the first answer again.
             reason: why; its bytes are kept apart, where they can be destroyed.
+            connection: whose transaction to join; see the class.
 
         Raises:
             InvalidRequest, NotKnown, IdempotencyConflict, VersionConflict, Terminal,
@@ -158,35 +187,32 @@ class Store:
                 in this order; nothing was written (with the last: perhaps). A store that cannot be
                 written to at all (closed, read-only, altered) says so after the first of them.
         """
-        try:
-            attempt = prepare_fire(
-                self._new_id(),
-                self._limits,
-                id,
-                action,
-                actor_ref,
-                guard_satisfied,
-                fired_at,
-                expected_version,
-                idempotency_key,
-                reason,
-                correlation_id,
-                causation_id,
-                worker_id,
-            )
-        except InvalidRequest as refusal:
-            raise _of_fire(refusal, id, action) from None
-        return _answer(self._writer.fire(attempt))
+        attempt = self._prepare_fire(
+            id,
+            action,
+            actor_ref,
+            guard_satisfied,
+            fired_at,
+            expected_version,
+            idempotency_key,
+            reason,
+            correlation_id,
+            causation_id,
+            worker_id,
+        )
+        return self._submit(self._fires, attempt, connection)
 
-    def current(self, id: str) -> str:
+    def current(self, id: str, *, connection: Any = None) -> str:
         """Give the current state of an instance.
 
         Raises:
             InvalidRequest, NotKnown.
         """
-        return self._database.read(read.read_current(self._tenant, self._id(id)))
+        return self._run(self._current(id), connection)
 
-    def history(self, id: str, query: Mapping[str, Any] | None = None) -> list[Entry]:
+    def history(
+        self, id: str, query: Mapping[str, Any] | None = None, *, connection: Any = None
+    ) -> list[Entry]:
         """Give the entries of an instance by sequence number, those that `query` asks for.
 
         Args:
@@ -196,24 +222,17 @@ class Store:
         Raises:
             InvalidRequest, NotKnown, InvalidQuery: in this order.
         """
-        id = self._id(id)
-        try:
-            asked = parse_query(query, self._limits)
-        except InvalidQuery as refusal:
-            self.current(id)  # an instance that is not known is the first thing to say
-            refusal.instance_id = id
-            raise
-        return self._database.read(read.read_history(self._tenant, id, asked))
+        return self._run(self._history(id, query), connection)
 
-    def read_declaration(self, id: str) -> dict[str, Any]:
+    def read_declaration(self, id: str, *, connection: Any = None) -> dict[str, Any]:
         """Give an instance's declaration exactly as supplied, key order included: a fresh copy.
 
         Raises:
             InvalidRequest, NotKnown.
         """
-        return self._database.read(read.read_declaration(self._tenant, self._id(id)))
+        return self._run(self._read_declaration(id), connection)
 
-    def fire_many(self, fires: Iterable[Fire]) -> list[str]:
+    def fire_many(self, fires: Iterable[Fire], *, connection: Any = None) -> list[str]:
         """Fire all of a list in one commit, or none; give the new states.
 
         Fires on one instance follow one another. Idempotency keys answer for the whole list.
@@ -222,9 +241,7 @@ class Store:
             Rejected: the first refusal, with its place in the list as `index`; nothing was written.
             InvalidRequest: an item is no `Fire`, likewise.
         """
-        attempts = self._try_fires(fires)
-        plan = partial(fire, self._context, whole=True)
-        return [state for state in self._writer.write(plan, attempts) if isinstance(state, str)]
+        return self._run(self._fire_many(fires, joins=connection is not None), connection)
 
     def fire_each(
         self, fires: Iterable[Fire], *, halting: bool = False
@@ -237,9 +254,7 @@ class Store:
         Raises:
             StorageFailure, OutcomeUnknown: of the whole list.
         """
-        attempts = self._try_fires(fires)
-        plan = partial(fire, self._context, halting=halting)
-        return [*self._writer.write(plan, attempts)]
+        return self._run(self._fire_each(fires, halting))
 
     def instantiate_each(
         self, declaration: Mapping[str, Any], births: Iterable[Birth]
@@ -249,10 +264,7 @@ class Store:
         Raises:
             InvalidDeclaration, StorageFailure, OutcomeUnknown: of the whole list.
         """
-        declared = prepare_declaration(declaration, self._limits)
-        attempts = [self._try_birth(declared, place, birth) for place, birth in enumerate(births)]
-        outcomes = self._writer.write(partial(bear, self._context), attempts)
-        return [outcome for outcome in outcomes if outcome is not None]
+        return self._run(self._instantiate_each(declaration, births))
 
     def instances(
         self,
@@ -273,24 +285,15 @@ class Store:
         Raises:
             InvalidRequest: an argument is malformed.
         """
-        if type(limit) is not int or not 1 <= limit <= self._limits.page_rows:
-            raise InvalidRequest(f"`limit` is from 1 to {self._limits.page_rows}", argument="limit")
-        if isinstance(definition, Mapping):
-            definition = prepare_declaration(definition, self._limits).machine.digest
-        given = (
-            ("state", state),
-            ("subject_ref", subject_ref),
-            ("definition", definition),
-            ("after", after),
-        )
-        for name, value in given:
-            if value is not None:
-                check_text(name, value, self._limits.reference_bytes)
-        page = read.list_instances(self._tenant, state, subject_ref, definition, limit, after or "")
-        return self._database.read(page)
+        return self._run(self._instances(state, subject_ref, definition, limit, after))
 
     def snapshot(
-        self, id: str, *, at_sequence: int | None = None, at: datetime | str | None = None
+        self,
+        id: str,
+        *,
+        at_sequence: int | None = None,
+        at: datetime | str | None = None,
+        connection: Any = None,
     ) -> Instance:
         """Give an instance as it is, or as it was.
 
@@ -301,14 +304,7 @@ class Store:
         Raises:
             InvalidRequest, NotKnown.
         """
-        id = self._id(id)
-        if at_sequence is not None and not (type(at_sequence) is int and 0 <= at_sequence < 2**63):
-            what = "`at_sequence` is a whole number from 0, below 2 to the 63rd"
-            raise InvalidRequest(what, argument="at_sequence")
-        if at_sequence is None and at is None:
-            return self._database.read(read.read_instance(self._tenant, id))
-        moment = None if at is None else check_moment("at", at, now=None)
-        return self._database.read(read.read_instance_at(self._tenant, id, at_sequence, moment))
+        return self._run(self._snapshot(id, at_sequence, at), connection)
 
     def verify(
         self,
@@ -342,64 +338,31 @@ class Store:
                 id=id,
                 since=heads,
                 on_head=writer.head,
-                on_finding=on_finding or _ignore,
-                on_page=on_page or _ignore,
+                on_finding=on_finding or ignore,
+                on_page=on_page or ignore,
             )
             writer.close(found)
         return found
 
-    def _id(self, id: object) -> str:
-        return check_text("id", id, self._limits.reference_bytes)
+    def _run(self, procedure: Procedure[T], connection: Any = None) -> T:
+        """Drive a procedure, in the transaction of `connection` if there is one."""
+        if connection is None:
+            return run(self._database, procedure)
+        return run(self._database.join(connection), procedure)
 
-    def _new_id(self) -> str:
-        return uuid7(self._clock(), self._random.getrandbits(62))
+    def _grouped(self, planner: Planner) -> Group[Attempt, Answered]:
+        def commit(attempts: Sequence[Attempt]) -> Sequence[Answered | GoAlone]:
+            return run(self._database, self._writer.commit(planner, attempts))
 
-    def _prepare_birth(self, declared: Declared, birth: Birth) -> BirthAttempt:
-        now, new_id = self._clock(), self._new_id()
-        return prepare_birth(
-            declared, birth, now=now, new_id=new_id, salt=_salt(), limits=self._limits
-        )
+        def alone(attempt: Attempt, error: BaseException | None) -> Answered:
+            return run(self._database, self._writer.alone(planner, attempt, error))
 
-    def _try_fires(self, fires: Iterable[Fire]) -> list[FireAttempt | Rejected]:
-        attempts: list[FireAttempt | Rejected] = []
-        now, limits, random = self._clock(), self._limits, self._random
-        for place, asked in enumerate(fires):
-            if not isinstance(asked, Fire):
-                what = f"item {place} is no `interlock.Fire` but {type(asked).__name__}"
-                raise InvalidRequest(what, argument="fires", index=place)
-            new_id = uuid7(now, random.getrandbits(62))
-            try:
-                attempts.append(prepare_fire(new_id, limits, *asked))
-            except InvalidRequest as refusal:
-                attempts.append(_of_fire(refusal, *asked[:2]).with_traceback(None))
-        return attempts
+        return Group(commit, alone)
 
-    def _try_birth(self, declared: Declared, place: int, birth: Birth) -> BirthAttempt | Rejected:
-        if not isinstance(birth, Birth):
-            what = f"item {place} is no `interlock.Birth` but {type(birth).__name__}"
-            raise InvalidRequest(what, argument="births", index=place)
-        try:
-            return self._prepare_birth(declared, birth)
-        except InvalidRequest as refusal:
-            return refusal.with_traceback(None)
-
-
-def _of_fire(refusal: InvalidRequest, id: object, action: object) -> InvalidRequest:
-    """Say which fire was refused, as far as that can be said."""
-    refusal.instance_id = id if isinstance(id, str) else None
-    refusal.action = action if isinstance(action, str) else None
-    return refusal
-
-
-def _ignore(told: object) -> None:
-    """Take what nobody asked to be told."""
-
-
-def _salt() -> bytes:
-    return os.urandom(16)
-
-
-def _answer(outcome: Answered) -> str:
-    if isinstance(outcome, Exception):
-        raise outcome
-    return outcome
+    def _submit(self, group: Group[Attempt, Answered], attempt: Attempt, connection: Any) -> str:
+        if connection is not None:
+            return self._run(self._joined(attempt), connection)
+        self._database.check_writable()
+        if self._database.together:
+            return answer(group.submit(attempt))
+        return self._run(self._single(attempt))

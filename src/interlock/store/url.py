@@ -14,9 +14,13 @@ from urllib.parse import parse_qsl, unquote
 
 from interlock.core.rejection import InvalidRequest
 from interlock.core.text import clipped, nearest, quoted
-from interlock.store.sqlite.database import Settings
+from interlock.store.sqlite.database import Database, Settings
 
 _CHOICES = {"synchronous": ("full", "normal"), "mode": ("rwc", "rw", "ro")}
+
+
+def open_database(url: object, tenant: str, schema: str | None) -> Database:
+    return Database(parse_url(url))
 
 
 def parse_url(url: object) -> Settings:

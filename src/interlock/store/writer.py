@@ -1,128 +1,278 @@
-"""The writer: it drives writing plans, and knows what to do when one does not come through.
+"""The writer: the procedures of writing, and what to do when a transaction does not come through.
 
 - Attempts of several callers that wait are committed together.
 - A plan decides on the standings kept here. When the schema refuses an entry because an instance
   has moved since, the plan is driven again on what is read; nobody else can move it meanwhile.
-- When a batch fails, the failure need not be that of each attempt in it: they are sent singly.
-- When a commit fails, the records say whether it happened. If they cannot be read, nobody knows.
+- When a batch fails, the failure need not be that of each attempt in it: each goes on alone.
+- When a commit fails, the records say whether it happened. Where what was sent may still be
+  executed, the same attempts are sent again under the lock of their instances: those in the record
+  are done, and of two that are the same the record takes one. If the records cannot be read as long
+  as the call may wait, nobody knows.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-from interlock.core.rejection import OutcomeUnknown, Rejected, StorageFailure
+from interlock.core.rejection import OutcomeUnknown, Rejected, StorageFailure, VersionConflict
 from interlock.store.attempt import Attempt, BirthAttempt, FireAttempt
-from interlock.store.birth import bear
-from interlock.store.context import Context, Outcome, Written
-from interlock.store.fire import fire
-from interlock.store.group import Group
-from interlock.store.plan import Plan
+from interlock.store.context import Outcome, Written
+from interlock.store.group import GoAlone
+from interlock.store.plan import (
+    CommitUncertain,
+    Pause,
+    Plan,
+    Procedure,
+    Statement,
+    Transaction,
+)
 from interlock.store.read import find_attempts
-from interlock.store.sqlite.database import CommitUncertain, Database
 from interlock.store.standings import Standing, Standings
 
-#: Makes a plan for attempts and the standings that it may decide on.
-Planner: TypeAlias = Callable[[Sequence[Any], Mapping[str, Standing]], Plan[Written]]
+_COMMON = ("busy", "unreachable")  # kinds of failures that each attempt of a batch would meet
+PAUSE = 0.05  # seconds before a transaction is sent again
+
+
+class Planner(Protocol):
+    """Makes a plan for attempts and the standings that it may decide on; see `fire`."""
+
+    def __call__(
+        self, attempts: Sequence[Any], known: Mapping[str, Standing], /, **how: bool
+    ) -> Plan[Written]: ...
+
 
 #: What a caller in a group is answered; an unforeseen error goes to the caller it concerns.
 Answered: TypeAlias = str | Exception
 
 
+class Patience:
+    """How long a call goes on with a database that is away or asks it to give way.
+
+    Args:
+        seconds: 0 for a database that neither goes away nor asks.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._ends = time.monotonic() + seconds if seconds else 0.0
+
+    def allows(self, failure: StorageFailure) -> bool:
+        """Whether to try again after a failure."""
+        return failure.kind in ("unreachable", "conflict") and not self.is_over()
+
+    def is_over(self) -> bool:
+        return time.monotonic() > self._ends
+
+
+def patiently(transaction: Transaction, seconds: float) -> Procedure[Any]:
+    """Drive a transaction, again should the database be away or ask for it."""
+    patience = Patience(seconds)
+    while True:
+        try:
+            return (yield transaction)
+        except StorageFailure as failure:
+            if not patience.allows(failure):
+                raise
+        yield Pause(PAUSE)
+
+
 class Writer:
-    """Writes to one database. Safe to share between threads."""
+    """Writes to one database for one tenant. Safe to share between threads.
 
-    def __init__(self, database: Database, context: Context) -> None:
-        self._database = database
-        self._tenant = context.tenant
+    Args:
+        shared: other processes may hold instances locked: a batch waits for none of them.
+        patience: seconds; see `Patience`.
+    """
+
+    def __init__(self, tenant: str, *, shared: bool = False, patience: float = 0.0) -> None:
+        self._tenant = tenant
+        self._shared = shared
+        self._patience = patience
         self._standings = Standings()
-        self._fires: Group[Attempt, Answered] = self._grouped(partial(fire, context))
-        self._births: Group[Attempt, Answered] = self._grouped(partial(bear, context))
-
-    def fire(self, attempt: FireAttempt) -> Answered:
-        """Write a fire, together with those that wait at the same time.
-
-        Raises:
-            StorageFailure: this process or this thread may not write at all.
-        """
-        self._database.check_writable()
-        return self._fires.submit(attempt)
-
-    def bear(self, attempt: BirthAttempt) -> Answered:
-        """Write a birth, likewise."""
-        self._database.check_writable()
-        return self._births.submit(attempt)
 
     def write(
         self, planner: Planner, attempts: Sequence[Attempt | Rejected]
-    ) -> Sequence[Outcome | None]:
+    ) -> Procedure[Sequence[Outcome | None]]:
         """Write attempts in a transaction of their own.
 
         Raises:
             StorageFailure: nothing was written.
             OutcomeUnknown: nobody knows.
         """
-        kept = self._standings.kept
+        make = partial(planner, attempts, self._standings.kept)
+        return (yield from self._write(planner, attempts, make))
+
+    def join(
+        self, planner: Planner, attempts: Sequence[Attempt | Rejected]
+    ) -> Procedure[Sequence[Outcome | None]]:
+        """Write attempts in a transaction of their caller, who may yet roll it back.
+
+        So nothing is kept of what it reads and writes, and a conflict is the caller's to settle.
+
+        Raises:
+            VersionConflict: another transaction was faster, and this one cannot see past it.
+        """
+        make = partial(planner, attempts, {}, held=True)
+        self._forget(attempts)
         try:
-            written = self._database.write(planner(attempts, kept))
+            written: Written = yield Transaction(make, writes=True, holds=True)
         except StorageFailure as failure:
-            if failure.kind != "refused":
+            if failure.kind != "conflict":
                 raise
-            written = self._write_afresh(planner, attempts)
-        except CommitUncertain as uncertain:
-            written = self._learn(uncertain, attempts)
-        if written.standings:
-            self._standings.keep(written.standings)
+            raise _version_conflict(attempts, failure) from failure
+        finally:
+            self._forget(attempts)
         return written.outcomes
 
-    def _write_afresh(self, planner: Planner, attempts: Sequence[Attempt | Rejected]) -> Written:
-        """Drive the plan once more, on what it reads: what was kept is out of date."""
-        fires = [attempt for attempt in attempts if isinstance(attempt, FireAttempt)]
-        self._standings.forget(fire.instance_id for fire in fires)
+    def commit(
+        self, planner: Planner, attempts: Sequence[Attempt]
+    ) -> Procedure[Sequence[Answered | GoAlone]]:
+        """Write attempts that wait together; where they had better go alone, say so."""
         try:
-            return self._database.write(planner(attempts, {}))
-        except CommitUncertain as uncertain:
-            return self._learn(uncertain, attempts)
-
-    def _grouped(self, planner: Planner) -> Group[Attempt, Answered]:
-        return Group(partial(self._commit, planner), partial(self._recover, planner))
-
-    def _commit(self, planner: Planner, attempts: Sequence[Attempt]) -> Sequence[Answered]:
-        """Write attempts that wait together."""
-        try:
-            return self.write(planner, attempts)  # type: ignore[return-value]  # all are tried
+            if self._shared:
+                return (yield from self._write_free(planner, attempts))
+            return (yield from self.write(planner, attempts))  # type: ignore[return-value]
         except StorageFailure as failure:
-            if len(attempts) == 1 or failure.kind == "busy":
+            if failure.kind in _COMMON or (len(attempts) == 1 and not self._shared):
                 return [failure for _ in attempts]
-            return [self._recover(planner, attempt, failure) for attempt in attempts]
         except OutcomeUnknown as unknown:
             return [_outcome_unknown(attempt, unknown) for attempt in attempts]
         except Exception as error:  # unforeseen, and the fault of one of them: the clock, say
             if len(attempts) == 1:
                 return [error]
-            return [self._recover(planner, attempt, error) for attempt in attempts]
+        return [GoAlone() for _ in attempts]
 
-    def _recover(self, planner: Planner, attempt: Attempt, error: BaseException) -> Answered:
-        """Answer for an attempt whose commit was broken off for a cause that may not be its own."""
+    def alone(
+        self, planner: Planner, attempt: Attempt, error: BaseException | None
+    ) -> Procedure[Answered]:
+        """Write one attempt that was left out of a batch.
+
+        Args:
+            error: why the batch was broken off, perhaps after it was committed.
+        """
+        self._forget([attempt])
+        make = partial(planner, [attempt], {}, held=True, again=error is not None)
         try:
-            found = self._database.read(find_attempts(self._tenant, [attempt]))
-        except StorageFailure:
-            return _outcome_unknown(attempt, error)
-        return found[0] if found else self._commit(planner, [attempt])[0]
+            (outcome,) = yield from self._write(planner, [attempt], make, holds=True)
+        except StorageFailure as failure:
+            return failure if error is None else _outcome_unknown(attempt, error)
+        except OutcomeUnknown as unknown:
+            return _outcome_unknown(attempt, unknown)
+        except Exception as unforeseen:
+            return unforeseen
+        return outcome  # type: ignore[return-value]  # it was tried
 
-    def _learn(self, uncertain: CommitUncertain, attempts: Sequence[Attempt | Rejected]) -> Written:
-        """Learn from the records whether a commit that failed has happened."""
+    def _write_free(
+        self, planner: Planner, attempts: Sequence[Attempt]
+    ) -> Procedure[Sequence[Answered | GoAlone]]:
+        """Write what needs no waiting for others."""
+        make = partial(planner, attempts, self._standings.kept, free=True)
+        try:
+            written: Written = yield from patiently(Transaction(make, writes=True), self._patience)
+        except CommitUncertain as uncertain:
+            return [GoAlone(uncertain) for _ in attempts]
+        self._standings.keep(written.standings)
+        return [GoAlone() if outcome is None else outcome for outcome in written.outcomes]
+
+    def _write(
+        self,
+        planner: Planner,
+        attempts: Sequence[Attempt | Rejected],
+        make: "partial[Plan[Written]]",
+        *,
+        holds: bool = False,
+    ) -> Procedure[Sequence[Outcome | None]]:
+        written: Written
+        transaction = Transaction(make, writes=True, holds=holds)
+        try:
+            if self._patience:
+                written = yield from patiently(transaction, self._patience)
+            else:
+                written = yield transaction
+        except StorageFailure as failure:
+            if failure.kind != "refused" or holds:
+                raise
+            written = yield from self._write_afresh(planner, attempts)
+        except CommitUncertain as uncertain:
+            written = yield from self._learn(planner, attempts, uncertain)
+        if written.standings:
+            self._standings.keep(written.standings)
+        return written.outcomes
+
+    def _write_afresh(
+        self, planner: Planner, attempts: Sequence[Attempt | Rejected]
+    ) -> Procedure[Written]:
+        """Drive the plan once more, on what it reads: what was kept is out of date."""
+        self._forget(attempts)
+        again = Transaction(partial(planner, attempts, {}, held=True), writes=True, holds=True)
+        try:
+            written: Written = yield from patiently(again, self._patience)
+        except CommitUncertain as uncertain:
+            written = yield from self._learn(planner, attempts, uncertain)
+        return written
+
+    def _learn(
+        self, planner: Planner, attempts: Sequence[Attempt | Rejected], uncertain: CommitUncertain
+    ) -> Procedure[Written]:
+        """Learn whether a commit that failed has happened."""
         tried = [attempt for attempt in attempts if not isinstance(attempt, Rejected)]
         answer: Written = uncertain.answer
         if not tried:  # so there was nothing to commit
             return answer
+        if uncertain.lost:
+            return (yield from self._send_again(planner, attempts, tried[0], uncertain))
         try:
-            if self._database.read(find_attempts(self._tenant, tried)):
+            if (yield Transaction(partial(find_attempts, self._tenant, tried))):
                 return answer
-            self._database.settle()
+            yield Transaction(settle, writes=True)
         except (StorageFailure, CommitUncertain):
             raise _outcome_unknown(tried[0], uncertain) from uncertain
         raise uncertain.failure from uncertain
+
+    def _send_again(
+        self,
+        planner: Planner,
+        attempts: Sequence[Attempt | Rejected],
+        first: Attempt,
+        uncertain: CommitUncertain,
+    ) -> Procedure[Written]:
+        """Send attempts again that may or may not have been executed, or may still be."""
+        patience = Patience(self._patience)
+        make = partial(planner, attempts, {}, held=True, again=True)
+        self._forget(attempts)
+        while not patience.is_over():
+            yield Pause(PAUSE)
+            try:
+                written: Written = yield Transaction(make, writes=True, holds=True)
+            except (StorageFailure, CommitUncertain):
+                continue
+            return written
+        raise _outcome_unknown(first, uncertain) from uncertain
+
+    def _forget(self, attempts: Sequence[Attempt | Rejected]) -> None:
+        self._standings.forget(one.instance_id for one in attempts if isinstance(one, FireAttempt))
+
+
+def settle() -> Plan[None]:
+    """After a commit that failed and is not in the records, make sure that it never will be.
+
+    SQLite's log may hold it whole, unseen, and a crash before the next commit would then bring it
+    back; so the next commit is made here.
+    """
+    yield Statement("settle", [()])
+
+
+def _version_conflict(
+    attempts: Sequence[Attempt | Rejected], failure: StorageFailure
+) -> VersionConflict:
+    fires = [attempt for attempt in attempts if isinstance(attempt, FireAttempt)]
+    return VersionConflict(
+        f"another transaction was faster; roll this one back and begin anew: {failure}",
+        instance_id=fires[0].instance_id if len(fires) == 1 else None,
+        action=fires[0].request.action if len(fires) == 1 else None,
+        expected_version=None,
+        version=None,
+    )
 
 
 def _outcome_unknown(attempt: Attempt, error: BaseException) -> OutcomeUnknown:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.store.sqlite.database import STATEMENTS
+from interlock.store.sqlite.drive import STATEMENTS
 from interlock.store.sqlite.migrate import migrate
 from interlock.store.statements import load_statements
 

@@ -24,8 +24,11 @@ from weakref import WeakSet
 from interlock.core.payload import decode_payload
 from interlock.core.record import payload_digest
 from interlock.core.rejection import Rejected, StorageFailure
-from interlock.store.plan import Plan, Row, Statement
+from interlock.store.connection import unwrap
+from interlock.store.plan import CommitUncertain, Plan, Transaction
+from interlock.store.sqlite.drive import UNREADABLE, drive
 from interlock.store.sqlite.errors import is_busy, translate
+from interlock.store.sqlite.joined import Joined
 from interlock.store.sqlite.migrate import (
     check_place,
     damage,
@@ -35,7 +38,6 @@ from interlock.store.sqlite.migrate import (
     schema_faults,
 )
 from interlock.store.sqlite.place import Place
-from interlock.store.statements import load_statements
 
 T = TypeVar("T")
 
@@ -44,11 +46,6 @@ PAGE_BYTES = 4096  # SQLite's own size of a page
 LOG_PAGES = 1500  # in the write-ahead log, about, before it is folded back and written over
 CACHE_KIB = 16 * 1024  # of pages, for the writer; readers have SQLite's own 2,000
 READERS_KEPT = 8
-
-STATEMENTS = load_statements(Path(__file__).parent / "statements.sql")
-
-# What Python raises over a stored value that nobody could have written through the store.
-_UNREADABLE = (ValueError, OverflowError)
 
 
 class Settings(NamedTuple):
@@ -70,22 +67,17 @@ class Settings(NamedTuple):
     create: bool = True
 
 
-class CommitUncertain(Exception):
-    """The commit failed half-way: only the records can say whether it happened.
+class Database:
+    """An open database. Safe to share between threads; not across a fork, which is refused.
 
     Attributes:
-        failure: what to say if it did not happen.
-        answer: what the plan gave, true if it did.
+        shared, together, patience: see `store.store.Database`. Nobody holds a row of a file locked
+            for long, and a file does not go away.
     """
 
-    def __init__(self, failure: StorageFailure, answer: Any) -> None:
-        super().__init__(str(failure))
-        self.failure = failure
-        self.answer = answer
-
-
-class Database:
-    """An open database. Safe to share between threads; not across a fork, which is refused."""
+    shared = False
+    together = True
+    patience = 0.0
 
     def __init__(
         self, settings: Settings, *, factory: type[sqlite3.Connection] = sqlite3.Connection
@@ -128,6 +120,12 @@ class Database:
             raise
         _databases.add(self)
 
+    def run(self, transaction: Transaction) -> Any:
+        """Drive the plan of a transaction; see `read` and `write`."""
+        if transaction.writes:
+            return self.write(transaction.make())
+        return self.read(transaction.make(), lenient=transaction.lenient)
+
     def read(self, plan: Plan[T], *, lenient: bool = False) -> T:
         """Drive a reading plan on one snapshot of the database.
 
@@ -152,14 +150,14 @@ class Database:
                 self.place.check_unmoved()
                 changes = connection.total_changes
                 _begin(connection, "BEGIN IMMEDIATE")
-                answer = _drive(connection, plan)
+                answer = drive(connection, plan)
                 committing = True
                 connection.execute("COMMIT")
                 # A page for the entry and one for its instance; in a batch many rows share theirs.
                 self._log_pages += 2 + (connection.total_changes - changes) // 3
                 if self._log_pages > LOG_PAGES:
                     self._fold_log()
-            except (sqlite3.Error, *_UNREADABLE) as error:
+            except (sqlite3.Error, *UNREADABLE) as error:
                 _roll_back(connection)
                 failure = translate(error, self.where)
                 if committing and isinstance(error, sqlite3.Error) and not is_busy(error):
@@ -172,17 +170,14 @@ class Database:
                 self._driver = 0
         return answer
 
-    def settle(self) -> None:
-        """After a commit that failed and is not in the records, make sure that it never will be.
+    def join(self, connection: Any) -> Joined:
+        """Give the runner of a transaction of the caller's.
 
-        The log may hold it whole, unseen, and a crash before the next commit would then bring it
-        back; so the next commit is made here.
+        Raises:
+            InvalidRequest: the connection is not to this file, or cannot be joined.
         """
-
-        def plan() -> Plan[None]:
-            yield Statement("settle", [()])
-
-        self.write(plan())
+        self.check_writable()
+        return Joined(unwrap(connection), self.place)
 
     def close(self) -> None:
         """Close every connection; what was committed stays. Closing twice is fine."""
@@ -255,7 +250,7 @@ class Database:
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, *_UNREADABLE) as error:
+        except (sqlite3.Error, *UNREADABLE) as error:
             raise translate(error, self.where) from error
 
     def _connect(self, *, writes: bool) -> sqlite3.Connection:
@@ -393,39 +388,13 @@ def _abandon_all() -> None:
 os.register_at_fork(after_in_child=_abandon_all)
 
 
-def _drive(connection: sqlite3.Connection, plan: Plan[T]) -> T:
-    """Execute the statements of a plan, one after another, and give its answer."""
-    try:
-        name, rows = next(plan)
-        while True:
-            query = STATEMENTS[name]
-            if not query.reads:
-                before = connection.total_changes
-                if len(rows) == 1:
-                    connection.execute(query.sql, rows[0])
-                else:
-                    connection.executemany(query.sql, rows)
-                if connection.total_changes - before < query.changes * len(rows):
-                    what = f"`{name}` had no effect: a trigger is missing, or one was added"
-                    raise StorageFailure(f"{what}; run `verify`", kind="damaged")
-                found: list[Row] = []
-            elif len(rows) == 1:
-                found = connection.execute(query.sql, rows[0]).fetchall()
-            else:
-                found = [row for key in rows for row in connection.execute(query.sql, key)]
-            name, rows = plan.send(found)
-    except StopIteration as end:
-        answer: T = end.value
-        return answer
-
-
 def _read(connection: sqlite3.Connection, plan: Plan[T], lenient: bool) -> T:
     """Drive a reading plan on one snapshot."""
     if lenient:
         connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
     try:
         _begin(connection, "BEGIN")
-        return _drive(connection, plan)
+        return drive(connection, plan)
     finally:
         _roll_back(connection)
         connection.text_factory = str

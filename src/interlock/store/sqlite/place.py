@@ -85,6 +85,10 @@ class Place:
         """Whether two places are one file, as far as this one was opened."""
         return self._identity is not None and self._identity == other._find()
 
+    def is_file(self, name: str) -> bool:
+        """Whether a file, by its name, is this one; nothing is memory, where each is its own."""
+        return bool(name) and self.path is not None and _is_one_file(Path(name), self.path)
+
     def settle(self) -> None:
         """Keep in mind which file it is that was opened."""
         self._identity = self._find()

@@ -63,6 +63,12 @@ WHERE k.tenant = :tenant AND k.idempotency_key = :idempotency_key;
 SELECT id, declaration_digest, current_state, next_sequence_number, head_digest, instantiated_at
 FROM instances WHERE tenant = :tenant AND root = :root AND id = :id;
 
+-- name: lock_snapshot
+-- parameters: tenant root id
+-- The same, held until the transaction ends, as everything is once a transaction writes.
+SELECT id, declaration_digest, current_state, next_sequence_number, head_digest, instantiated_at
+FROM instances WHERE tenant = :tenant AND root = :root AND id = :id;
+
 -- name: read_keyed_entry
 -- parameters: tenant root instance_id idempotency_key
 -- The answer that an idempotency key already had.
@@ -303,19 +309,36 @@ WHERE NOT EXISTS (SELECT 1 FROM declarations AS d WHERE d.tenant = :tenant AND d
 
 -- name: audit_strangers
 -- parameters: tenant
--- Rows that no statement of this tenant reads.
-SELECT 'instances', count(*) FROM instances WHERE tenant < :tenant OR tenant > :tenant
+-- Rows of other tenants that hang on nothing, so that no tenant has them.
+SELECT 'instances', count(*) FROM instances AS i
+WHERE (i.tenant < :tenant OR i.tenant > :tenant)
+    AND NOT EXISTS (
+        SELECT 1 FROM declarations AS d
+        WHERE d.tenant = i.tenant AND d.digest = i.declaration_digest
+    )
 UNION ALL
-SELECT 'history', count(*) FROM history WHERE tenant < :tenant OR tenant > :tenant
+SELECT 'history', count(*) FROM history AS h
+WHERE (h.tenant < :tenant OR h.tenant > :tenant)
+    AND NOT EXISTS (
+        SELECT 1 FROM instances AS i
+        WHERE i.tenant = h.tenant AND i.root = h.root AND i.id = h.instance_id
+    )
 UNION ALL
-SELECT 'declarations', count(*) FROM declarations WHERE tenant < :tenant OR tenant > :tenant
+SELECT 'declared_transitions', count(*) FROM declared_transitions AS t
+WHERE (t.tenant < :tenant OR t.tenant > :tenant)
+    AND NOT EXISTS (
+        SELECT 1 FROM declarations AS d
+        WHERE d.tenant = t.tenant AND d.digest = t.digest
+    )
 UNION ALL
-SELECT 'declared_transitions', count(*) FROM declared_transitions
-WHERE tenant < :tenant OR tenant > :tenant
-UNION ALL
-SELECT 'payloads', count(*) FROM payloads WHERE tenant < :tenant OR tenant > :tenant
-UNION ALL
-SELECT 'start_keys', count(*) FROM start_keys WHERE tenant < :tenant OR tenant > :tenant;
+SELECT 'start_keys', count(*) FROM start_keys AS k
+WHERE (k.tenant < :tenant OR k.tenant > :tenant)
+    AND NOT EXISTS (
+        SELECT 1 FROM instances AS i
+        WHERE i.tenant = k.tenant AND i.idempotency_key = k.idempotency_key
+            AND i.root = substr(k.instance_id, 1, instr(k.instance_id || '.', '.') - 1)
+            AND i.id = k.instance_id
+    );
 
 -- name: audit_misfits
 -- parameters:

@@ -1,0 +1,62 @@
+"""The runners of procedures: one that waits, and one that lets others run meanwhile."""
+
+import asyncio
+import time
+from collections.abc import Awaitable
+from typing import Any, Protocol, TypeVar
+
+from interlock.store.plan import Procedure, Transaction
+
+T = TypeVar("T")
+
+
+class Runs(Protocol):
+    """A database, or a caller's transaction in one, that drives plans."""
+
+    def run(self, transaction: Transaction) -> Any: ...
+
+
+class RunsAsync(Protocol):
+    """The same, without blocking."""
+
+    def run(self, transaction: Transaction) -> Awaitable[Any]: ...
+
+
+def run(database: Runs, procedure: Procedure[T]) -> T:
+    """Drive a procedure to its end."""
+    try:
+        step = next(procedure)
+        while True:
+            try:
+                answer = None
+                if isinstance(step, Transaction):
+                    answer = database.run(step)
+                else:
+                    time.sleep(step.seconds)
+            except Exception as error:
+                step = procedure.throw(error)
+            else:
+                step = procedure.send(answer)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+
+
+async def run_async(database: RunsAsync, procedure: Procedure[T]) -> T:
+    """Drive a procedure to its end, asynchronously."""
+    try:
+        step = next(procedure)
+        while True:
+            try:
+                answer = None
+                if isinstance(step, Transaction):
+                    answer = await database.run(step)
+                else:
+                    await asyncio.sleep(step.seconds)
+            except Exception as error:
+                step = procedure.throw(error)
+            else:
+                step = procedure.send(answer)
+    except StopIteration as end:
+        value: T = end.value
+        return value
