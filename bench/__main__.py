@@ -1,4 +1,4 @@
-"""Run the benchmarks and print the table: `python -m bench [--quick] [--folder DIR]`."""
+"""Run the benchmarks and print the table: `python -m bench [sqlite] [postgres] [--quick]`."""
 
 import argparse
 import os
@@ -8,11 +8,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench import fires, records
+from bench import fires, postgres, records
 from bench.harness import Figure
 
 
-def figures(folder: Path, *, quick: bool) -> Iterator[Figure]:
+def on_sqlite(folder: Path, *, quick: bool) -> Iterator[Figure]:
     yield from fires.deciding()
     yield from fires.firing(folder)
     yield from fires.growing(folder, 20_000 if quick else 100_000, 50_000 if quick else 1_000_000)
@@ -20,8 +20,21 @@ def figures(folder: Path, *, quick: bool) -> Iterator[Figure]:
     yield from records.remembering(folder, 20_000 if quick else 500_000)
 
 
+def on_postgres(folder: Path, *, quick: bool) -> Iterator[Figure]:
+    with postgres.server(folder) as uri:
+        yield from postgres.firing(uri)
+        yield from postgres.contending(uri)
+        yield from postgres.growing(
+            uri, 20_000 if quick else 100_000, 50_000 if quick else 1_000_000
+        )
+
+
+DATABASES = {"sqlite": on_sqlite, "postgres": on_postgres}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("databases", nargs="*", choices=[[], *DATABASES], metavar="DATABASE")
     parser.add_argument("--quick", action="store_true", help="smaller stores, in a minute")
     parser.add_argument("--folder", type=Path, help="where to put the stores: the disk to measure")
     options = parser.parse_args()
@@ -30,8 +43,10 @@ def main() -> None:
         f"{os.cpu_count()} CPUs, {platform.system()} {platform.machine()}"
     )
     with tempfile.TemporaryDirectory(dir=options.folder or Path.cwd(), prefix=".bench-") as name:
-        for figure in figures(Path(name), quick=options.quick):
-            print(figure, flush=True)
+        for database in options.databases or DATABASES:
+            print(f"\n{database}")
+            for figure in DATABASES[database](Path(name), quick=options.quick):
+                print(figure, flush=True)
 
 
 if __name__ == "__main__":

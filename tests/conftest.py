@@ -5,6 +5,7 @@ Hypothesis is deterministic here: each run tries the same examples. To search on
 """
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,12 @@ settings.register_profile(
     "search", max_examples=1000, print_blob=True, deadline=None, suppress_health_check=_SLOW
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
+
+
+def pytest_unconfigure() -> None:
+    """Let go of the PostgreSQL server, if a test asked for it."""
+    if postgres := sys.modules.get("tests.support.postgres"):
+        postgres.let_go()
 
 
 @pytest.fixture

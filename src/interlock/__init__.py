@@ -5,6 +5,8 @@ with interlock.open("sqlite:///batches.db") as store:
     store.fire(batch, "begin-testing", actor_ref="lab-tech-rivera")
 """
 
+from typing import TYPE_CHECKING
+
 from interlock.core.entry import PURGED, Entry
 from interlock.core.rejection import (
     GuardNotSatisfied,
@@ -26,10 +28,14 @@ from interlock.store.read import Instance
 from interlock.store.store import Store, open
 from interlock.store.verify import Finding, Report
 
+if TYPE_CHECKING:
+    from interlock.store.async_store import AsyncStore, open_async
+
 __version__ = "0.1.0"
 
 __all__ = [
     "PURGED",
+    "AsyncStore",
     "Birth",
     "Entry",
     "Finding",
@@ -51,4 +57,14 @@ __all__ = [
     "Terminal",
     "VersionConflict",
     "open",
+    "open_async",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Give the asynchronous face, which is imported when it is first asked for, as asyncio is."""
+    if name not in ("AsyncStore", "open_async"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from interlock.store import async_store
+
+    return getattr(async_store, name)

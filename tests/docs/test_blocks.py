@@ -14,6 +14,7 @@ import pytest
 from interlock.core.declaration import check_declaration
 from interlock.language import loads_declaration
 from tests.docs.pages import DOCS, ROOT, code_blocks, placed_blocks
+from tests.support.postgres import database
 
 SAYS = re.compile(r"^( *)(\S.*?)  # -> (.+)$", re.MULTILINE)
 
@@ -49,6 +50,12 @@ def test_the_blocks_of_the_page_run_and_give_what_it_says(
     shutil.copytree(ROOT / "examples", tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     run_page(DOCS / name)
+
+
+def test_the_blocks_about_postgresql_run_on_a_real_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    with database() as url:
+        monkeypatch.setenv("DATABASE_URL", url)
+        run_page(DOCS / "postgresql.md")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from interlock.conform import conform
 from interlock.core import declaration, rejection
 from interlock.core.audit import INVARIANTS
 from interlock.core.rejection import Rejected
+from interlock.store.url import POSTGRES_SETTINGS, parse_postgres
 from tests.docs.pages import DOCS, ROOT, code_blocks, table, words
 from tests.support.machines import BATCH
 
@@ -77,6 +78,15 @@ def test_the_table_of_settings_is_the_settings() -> None:
     known = str(caught.value).partition("known: ")[2].split(", ")
     rows = table(PYTHON, "setting", "values", "meaning")
     assert sorted(words(name)[0] for name, *_ in rows) == sorted(known)
+
+
+def test_the_table_of_settings_of_postgresql_is_the_settings() -> None:
+    rows = table(DOCS / "postgresql.md", "setting", "values", "meaning")
+    assert [words(name)[0] for name, *_ in rows] == [*POSTGRES_SETTINGS]
+    defaults = {words(name)[0]: words(values)[0] for name, values, _ in rows}
+    settings = parse_postgres("postgresql://", None)
+    for name in ("schema", "busy_ms", "away_ms", "pool_max"):
+        assert defaults[name] == str(getattr(settings, name))
 
 
 # Declarations

@@ -5,7 +5,9 @@ from typing import Any, assert_type
 
 import interlock
 from interlock import Entry, Fire, Rejected
+from interlock.store.dumpfile import Counts
 from interlock.store.read import Instance
+from interlock.store.restore import Restored
 from interlock.store.store import Store
 from interlock.store.verify import Report
 from tests.support.machines import TOGGLE
@@ -25,6 +27,8 @@ def test_each_verb_gives_what_it_says(path: Path) -> None:
         assert_type(store.instances(state="off"), list[Instance])
         assert_type(store.snapshot(id, at_sequence=1), Instance)
         assert_type(store.verify(), Report)
+        assert_type(store.dump(path.with_name("dump.jsonl"), [id]), Counts)
+        assert_type(store.restore(path.with_name("dump.jsonl")), Restored)
 
 
 def test_what_is_not_public_is_refused_by_the_checker(path: Path) -> None:

@@ -27,7 +27,7 @@ REFUSED, USAGE, STORAGE, FAULT, OUTPUT_LOST, INTERRUPTED, PIPE_CLOSED = 1, 2, 3,
 
 # Arguments that say how to go about it. An `invalid-request` about any other is the store's answer
 # to a call that was well written, such as a fire that is dated in the future.
-_USAGE_ARGUMENTS = {"url", "since", "report", "batch", "format", "time_zone", "dir"}
+_USAGE_ARGUMENTS = {"url", "since", "report", "batch", "format", "time_zone", "dir", "target"}
 
 
 class Unsound(Exception):

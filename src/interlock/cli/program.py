@@ -27,6 +27,8 @@ COMMANDS = {
     "verify": "audit.verify",
     "ingest": "logs.ingest",
     "discover": "logs.discover",
+    "dump": "transfers.dump",
+    "restore": "transfers.restore",
     "conform": "trials.conform",
     "demo": "trials.demo",
     "completion": "completion.completion",

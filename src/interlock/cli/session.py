@@ -1,6 +1,6 @@
-"""What every command is told: which store, and whether to answer in JSON.
+"""What every command is told: which store, whose, and whether to answer in JSON.
 
-Both options may stand before the command or after it; after it wins. A store that is only read or
+The options may stand before the command or after it; after it wins. A store that is only read or
 fired at is never created, so that a misspelt name is a refusal and no empty file.
 """
 
@@ -14,13 +14,12 @@ import click
 from interlock.core.rejection import StorageFailure
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from interlock.store.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 VARIABLE = "INTERLOCK_STORE"
+TENANT_VARIABLE = "INTERLOCK_TENANT"
 
 
 @dataclass
@@ -28,11 +27,12 @@ class Session:
     """The options common to all commands.
 
     Attributes:
-        url: the store that the command line names, if it does.
+        url, tenant: the store that the command line names, if it does, and whose it is.
         json: answer with one JSON document.
     """
 
     url: str | None = None
+    tenant: str | None = None
     json: bool = False
 
     def existing_store(self) -> "Store":
@@ -46,10 +46,10 @@ class Session:
 
         url = self._lasting_url()
         try:
-            return open(_without_creating(url))
+            return open(_without_creating(url), tenant=self._tenant())
         except StorageFailure as failure:
-            if _could_be_made(url):
-                hint = "there is no store; `interlock instantiate` and `interlock ingest` make one"
+            if _could_be_made(url, failure):
+                hint = "there is no store; `interlock instantiate`, `ingest` and `restore` make one"
                 failure.args = (f"{failure} ({hint})",)
             raise
 
@@ -64,11 +64,15 @@ class Session:
         """
         from interlock.store.store import open
 
-        return open(self._lasting_url() if lasting else self._named_url())
+        url = self._lasting_url() if lasting else self._named_url()
+        return open(url, tenant=self._tenant())
+
+    def _tenant(self) -> str:
+        return self.tenant if self.tenant is not None else os.environ.get(TENANT_VARIABLE, "")
 
     def _lasting_url(self) -> str:
         url = self._named_url()
-        if _file_of(url) is None:
+        if not _is_lasting(url):
             raise click.UsageError(
                 f"`{url}` is a store in memory, and gone when the command ends; "
                 "name a file: sqlite:///FILE"
@@ -94,15 +98,19 @@ def _without_creating(url: str) -> str:
     return f"{url}{'&' if query else '' if question else '?'}mode=rw"
 
 
-def _file_of(url: str) -> "Path | None":
-    from interlock.store.url import parse_url
+def _is_lasting(url: str) -> bool:
+    from interlock.store.url import is_postgres, parse_url
 
-    return parse_url(url).path
+    return is_postgres(url) or parse_url(url).path is not None
 
 
-def _could_be_made(url: str) -> bool:
+def _could_be_made(url: str, failure: StorageFailure) -> bool:
     """Whether there is nothing yet where the store should be, but a place for it."""
-    path = _file_of(url)
+    from interlock.store.url import is_postgres, parse_url
+
+    if is_postgres(url):
+        return failure.kind == "foreign"
+    path = parse_url(url).path
     if path is None or not path.exists():
         return path is not None and path.parent.is_dir()
     return path.is_file() and path.stat().st_size == 0
@@ -112,14 +120,22 @@ pass_session = click.make_pass_decorator(Session, ensure=True)
 
 
 def store_option(command: F) -> F:
-    """Give a command `--store`."""
-    return click.option(
+    """Give a command `--store` and `--tenant`."""
+    named = click.option(
         "--store",
         metavar="URL",
         callback=_keep_url,
         expose_value=False,
         help=f"The store, such as sqlite:///batches.db; or set {VARIABLE}.",
-    )(command)
+    )
+    owned = click.option(
+        "--tenant",
+        metavar="NAME",
+        callback=_keep_tenant,
+        expose_value=False,
+        help=f"Whose store it is, where tenants share one; or set {TENANT_VARIABLE}.",
+    )
+    return named(owned(command))
 
 
 def json_option(command: F) -> F:
@@ -136,6 +152,11 @@ def json_option(command: F) -> F:
 def _keep_url(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
     if value is not None:
         ctx.ensure_object(Session).url = value
+
+
+def _keep_tenant(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        ctx.ensure_object(Session).tenant = value
 
 
 def _keep_json(ctx: click.Context, _: click.Parameter, value: bool) -> None:

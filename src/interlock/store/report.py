@@ -8,32 +8,26 @@
 `instance` names the one instance that the report is about; null is the whole store. Each head (an
 instance, its last entry's number, that entry's digest) has a line of its own, so a million of them
 are read one at a time; a report that a tool laid out anew is read whole.
-
-A report is written where nothing is yet, or in the place of an earlier report: a slip of the
-keyboard shall not cost a store its records.
 """
 
 import json
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from errno import EACCES, ENOENT, ENOSPC, ENOTDIR, EPERM, EROFS
+from contextlib import contextmanager
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, TextIO
 
 from interlock.core.identity import root_of
-from interlock.core.rejection import InvalidRequest, StorageFailure
-from interlock.core.text import clipped, quoted
+from interlock.core.rejection import InvalidRequest
+from interlock.core.text import quoted
+from interlock.store.outfile import Kind
 from interlock.store.sqlite.database import is_in_use
 from interlock.store.verify import Report
 from interlock.store.walk import Head
 
-_MARK = '"interlock_report"'
-_MARK_WITHIN = 200  # characters: a tool may have laid out the report anew
+_REPORT = Kind("report", "a report of `verify`", '"interlock_report"', "report")
 _LINE_MAX = 64 * 1024  # characters of a head, whatever its id is made of
-_ANY_WIDTH = 1000  # characters of a path: somebody may want to look it up
 
 
 def _opening(instance: str | None) -> str:
@@ -57,32 +51,8 @@ class ReportWriter:
         self._write(f"\n], {json.dumps(report.as_dict())[1:]}\n")
 
     def _write(self, text: str) -> None:
-        with _writing(getattr(self._stream, "name", "the report")):
+        with _REPORT.writing(getattr(self._stream, "name", "the report")):
             self._stream.write(text)
-
-
-# By errno; anything else is `io`.
-_KINDS = {
-    ENOSPC: "full",
-    ENOENT: "missing",
-    ENOTDIR: "missing",
-    EACCES: "read-only",
-    EPERM: "read-only",
-    EROFS: "read-only",
-}
-
-
-@contextmanager
-def _writing(name: object) -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:  # the reader of a stream went away; that is its affair
-        raise
-    except (OSError, RuntimeError) as error:  # links that go in a circle
-        what = f"the report `{clipped(name, _ANY_WIDTH)}` cannot be written"
-        kind = _KINDS.get(getattr(error, "errno", None) or 0, "io")
-        why = getattr(error, "strerror", None) or error
-        raise StorageFailure(f"{what}: {why}", kind=kind) from error
 
 
 class _NoWriter:
@@ -111,70 +81,10 @@ def open_report(
     if target is None:
         yield _NoWriter()
     elif isinstance(target, Path | str):
-        with _opened(_path(target)) as stream:
+        with _REPORT.open(target) as stream:
             yield ReportWriter(stream, instance)
     else:
         yield ReportWriter(target, instance)
-
-
-def _path(target: Path | str) -> Path:
-    path, text = Path(target), str(target)
-    if not text or "\0" in text or not path.name:
-        raise InvalidRequest(f"{quoted(text)} is no name of a file", argument="report")
-    return path
-
-
-@contextmanager
-def _opened(named: Path) -> Iterator[TextIO]:
-    with _writing(named):
-        found = named.stat().st_mode if named.exists() else None
-        # So that a link stays one; but a pipe may have a name that leads nowhere.
-        path = named.resolve() if found is None or stat.S_ISREG(found) else named
-        if is_in_use(path):
-            what = "is a file of a store that is open, which a report shall not replace"
-            raise InvalidRequest(f"`{clipped(named, _ANY_WIDTH)}` {what}", argument="report")
-        if found is not None and stat.S_ISREG(found):
-            _check_replaceable(path, named)
-    if found is None or stat.S_ISREG(found):
-        with _whole_file(path, named, found) as stream:
-            yield stream
-    else:  # a pipe or a device takes it as it comes
-        with _writing(named):
-            stream = path.open("w", encoding="utf-8")
-        try:
-            yield stream
-        finally:
-            with _writing(named):
-                stream.close()
-
-
-def _check_replaceable(path: Path, named: Path) -> None:
-    with path.open(encoding="utf-8", errors="replace") as stream:
-        beginning = stream.read(_MARK_WITHIN)
-    if beginning and _MARK not in beginning:
-        what = "holds something else than a report of `verify`; remove it, or name another file"
-        raise InvalidRequest(f"`{clipped(named, _ANY_WIDTH)}` {what}", argument="report")
-    if not os.access(path, os.W_OK):
-        raise PermissionError(EACCES, "it is read-only")
-
-
-@contextmanager
-def _whole_file(path: Path, named: Path, mode: int | None) -> Iterator[TextIO]:
-    """Write a file beside `path`, and give it that name when it is whole."""
-    partial = path.with_name(f".{token_hex(8)}.partial")
-    with _writing(named):
-        stream = partial.open("x", encoding="utf-8")
-    try:
-        yield stream
-        with _writing(named):
-            stream.close()
-            if mode is not None:
-                partial.chmod(stat.S_IMODE(mode))
-            partial.replace(path)
-    finally:
-        with suppress(OSError):
-            stream.close()
-        partial.unlink(missing_ok=True)
 
 
 def read_heads(path: Path, *, instance: str | None = None) -> Iterator[Head]:

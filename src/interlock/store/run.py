@@ -1,8 +1,6 @@
-"""The runners of procedures: one that waits, and one that lets others run meanwhile."""
+"""The runner of procedures that waits; `run_async` has its twin."""
 
-import asyncio
 import time
-from collections.abc import Awaitable
 from typing import Any, Protocol, TypeVar
 
 from interlock.store.plan import Procedure, Transaction
@@ -16,12 +14,6 @@ class Runs(Protocol):
     def run(self, transaction: Transaction) -> Any: ...
 
 
-class RunsAsync(Protocol):
-    """The same, without blocking."""
-
-    def run(self, transaction: Transaction) -> Awaitable[Any]: ...
-
-
 def run(database: Runs, procedure: Procedure[T]) -> T:
     """Drive a procedure to its end."""
     try:
@@ -33,26 +25,6 @@ def run(database: Runs, procedure: Procedure[T]) -> T:
                     answer = database.run(step)
                 else:
                     time.sleep(step.seconds)
-            except Exception as error:
-                step = procedure.throw(error)
-            else:
-                step = procedure.send(answer)
-    except StopIteration as end:
-        value: T = end.value
-        return value
-
-
-async def run_async(database: RunsAsync, procedure: Procedure[T]) -> T:
-    """Drive a procedure to its end, asynchronously."""
-    try:
-        step = next(procedure)
-        while True:
-            try:
-                answer = None
-                if isinstance(step, Transaction):
-                    answer = await database.run(step)
-                else:
-                    await asyncio.sleep(step.seconds)
             except Exception as error:
                 step = procedure.throw(error)
             else:

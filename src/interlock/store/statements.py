@@ -9,6 +9,9 @@ parameters, so it can be read and reordered without counting question marks.
     -- parameters: tenant digest
     -- The exact text of a declaration.
     SELECT text FROM declarations WHERE tenant = :tenant AND digest = :digest;
+
+A statement of a dialect that takes many rows at once has `arrays` for `parameters`: each is then a
+column of values, and it is called `NAME/many` beside the statement for one row.
 """
 
 import re
@@ -17,16 +20,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 _HEAD = re.compile(
-    r"^-- name: (\w+)\n-- parameters:([ \w]*)\n(?:-- changes: (\d+)\n)?", re.MULTILINE
+    r"^-- name: ([\w/]+)\n-- (?:parameters|arrays):([ \w]*)\n(?:-- changes: (\d+)\n)?", re.MULTILINE
 )
-_PARAMETER = re.compile(r":(\w+)")
+_PARAMETER = re.compile(r"(?<![:\w]):([a-z]\w*)")  # `::` is a cast
 
 
 class Query(NamedTuple):
-    """One statement of a dialect: parameters are numbered `?1`, `?2` in the order given.
+    """One statement of a dialect: parameters are numbered in the order given.
 
     Attributes:
+        reads: it changes nothing.
         changes: how many rows each row of parameters changes, at least.
+        answers: it gives rows.
     """
 
     name: str
@@ -34,10 +39,14 @@ class Query(NamedTuple):
     sql: str
     reads: bool
     changes: int = 0
+    answers: bool = True
 
 
-def load_statements(path: Path) -> dict[str, Query]:
+def load_statements(path: Path, mark: str = "?") -> dict[str, Query]:
     """Read every statement of a file, by name.
+
+    Args:
+        mark: what stands before the number of a parameter.
 
     Raises:
         ValueError: a statement does not use exactly the parameters that its head lists.
@@ -50,10 +59,11 @@ def load_statements(path: Path) -> dict[str, Query]:
         body = re.sub(r"^--.*\n", "", sql, flags=re.MULTILINE).strip().removesuffix(";")
         if set(parameters) != set(_PARAMETER.findall(body)):
             raise ValueError(f"{path.name}: `{name}` does not use exactly its parameters")
-        places = {parameter: f"?{place}" for place, parameter in enumerate(parameters, 1)}
+        places = {parameter: f"{mark}{place}" for place, parameter in enumerate(parameters, 1)}
         numbered = _PARAMETER.sub(partial(_numbered, places), body)
-        reads = body.startswith(("SELECT", "WITH"))
-        queries[name] = Query(name, parameters, numbered, reads, int(changes or 0))
+        reads = body.startswith(("SELECT", "WITH")) and "INSERT INTO" not in body
+        answers = reads or "RETURNING" in body
+        queries[name] = Query(name, parameters, numbered, reads, int(changes or 0), answers)
     return queries
 
 

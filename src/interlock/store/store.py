@@ -5,21 +5,25 @@ Every verb checks its arguments, drives a procedure, and gives a value or raises
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TextIO
 
 from interlock.core.entry import Entry
-from interlock.core.rejection import Rejected
+from interlock.core.rejection import InvalidRequest, Rejected
 from interlock.core.text import LIMITS, Limits
 from interlock.store.attempt import Attempt, Birth, Fire
+from interlock.store.dumpfile import Counts
 from interlock.store.face import Face, answer, ignore, utc_now
 from interlock.store.group import GoAlone, Group
 from interlock.store.plan import Plan, Procedure, T
 from interlock.store.read import Instance
 from interlock.store.report import open_report, read_heads
+from interlock.store.restore import Restored, restore
 from interlock.store.run import Runs, run
+from interlock.store.transfer import Page, dump
 from interlock.store.url import open_database
 from interlock.store.verify import Finding, Report, verify
 from interlock.store.writer import Answered, Planner
@@ -31,7 +35,9 @@ class Database(Protocol):
     Attributes:
         shared: other processes may keep instances locked for long.
         together: calls that wait are committed together.
+        lanes: how many commits may be under way at once.
         patience: seconds that a call goes on with a database that is away.
+        least, beyond: see `store.verify.Reader`.
     """
 
     @property
@@ -41,7 +47,16 @@ class Database(Protocol):
     def together(self) -> bool: ...
 
     @property
+    def lanes(self) -> int: ...
+
+    @property
     def patience(self) -> float: ...
+
+    @property
+    def least(self) -> str: ...
+
+    @property
+    def beyond(self) -> str | bytes: ...
 
     def run(self, transaction: Any) -> Any: ...
 
@@ -53,7 +68,7 @@ class Database(Protocol):
 
     def check_writable(self) -> None: ...
 
-    def join(self, connection: Any) -> Runs: ...
+    def join(self, connection: Any) -> AbstractContextManager[Runs]: ...
 
     def close(self) -> None: ...
 
@@ -344,11 +359,63 @@ class Store(Face):
             writer.close(found)
         return found
 
+    def dump(
+        self,
+        target: Path | str | TextIO,
+        ids: Iterable[str] | None = None,
+        *,
+        on_page: Callable[[Page], object] | None = None,
+    ) -> Counts:
+        """Write the store, or some of its instances, as JSON lines that any store restores.
+
+        Each instance is dumped as it stands when the dump comes to it, beside writers.
+
+        Args:
+            target: where to write it; it replaces an earlier dump, and nothing else.
+            ids: dump these instances only.
+            on_page: told now and then how far it has come.
+
+        Raises:
+            InvalidRequest, NotKnown, StorageFailure: the dump is not whole. Kind `damaged`: the
+                record of an instance is not sound, so it could not be restored.
+        """
+        if isinstance(ids, str):
+            raise InvalidRequest("`ids` is a list of ids, not one", argument="ids")
+        chosen = None if ids is None else [self._id(id) for id in ids]
+        return dump(self._database, self._tenant, target, ids=chosen, on_page=on_page or ignore)
+
+    def restore(
+        self,
+        source: Path | str | TextIO,
+        *,
+        on_page: Callable[[Page], object] | None = None,
+    ) -> Restored:
+        """Write what a dump has and the store lacks; run again it goes on where it stopped.
+
+        A file is checked as a whole before anything is written, a stream as it comes. What the
+        store has of a dumped instance is left as it is, and its history is continued.
+
+        Args:
+            on_page: told now and then how far it has come.
+
+        Raises:
+            InvalidRequest: `source` is no whole dump, or was altered.
+            VersionConflict: the store has another story of an instance than the dump, or a longer
+                one; nothing of it was written. `version` is the store's, `expected_version` the
+                dump's.
+            IdempotencyConflict: another instance was begun under the idempotency key of one.
+            StorageFailure: the store cannot be written. After each of these, what comes before it
+                in the dump may have been written.
+        """
+        self._database.check_writable()
+        return restore(self._database, self._tenant, source, on_page=on_page or ignore)
+
     def _run(self, procedure: Procedure[T], connection: Any = None) -> T:
         """Drive a procedure, in the transaction of `connection` if there is one."""
         if connection is None:
             return run(self._database, procedure)
-        return run(self._database.join(connection), procedure)
+        with self._database.join(connection) as joined:
+            return run(joined, procedure)
 
     def _grouped(self, planner: Planner) -> Group[Attempt, Answered]:
         def commit(attempts: Sequence[Attempt]) -> Sequence[Answered | GoAlone]:
@@ -357,7 +424,7 @@ class Store(Face):
         def alone(attempt: Attempt, error: BaseException | None) -> Answered:
             return run(self._database, self._writer.alone(planner, attempt, error))
 
-        return Group(commit, alone)
+        return Group(commit, alone, self._database.lanes)
 
     def _submit(self, group: Group[Attempt, Answered], attempt: Attempt, connection: Any) -> str:
         if connection is not None:

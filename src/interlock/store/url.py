@@ -4,27 +4,135 @@
     sqlite:////var/lib/batches.db             a file, absolute
     sqlite://                                 in memory, gone when it is closed
     sqlite:///batches.db?synchronous=normal   with settings
+    postgresql://app@db.example/orders        a database on a PostgreSQL server
+    postgresql:///orders?schema=process       over a local socket, in a schema of that name
 
-Settings: `synchronous` (full, normal), `busy_ms` (how long to wait for another process), `mode`
-(`rw`; `ro` reads without writing; `rwc`, the rule, makes the file where there is none).
+Settings of both: `busy_ms` (how long to wait for others who keep the database, or an instance,
+locked), `mode` (`rw`; `ro` reads without writing; `rwc`, the rule, makes the store where there is
+none). Of SQLite: `synchronous` (full, normal). Of PostgreSQL: `schema`, `away_ms` (how long a call
+goes on with a server that is away), `pool_max` (connections), `together` (yes, no: whether calls
+that wait are committed together); what else a PostgreSQL URL says is for the server's client
+library, such as `sslmode`.
 """
 
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
+from interlock.core.machine import check_text
 from interlock.core.rejection import InvalidRequest
-from interlock.core.text import clipped, nearest, quoted
+from interlock.core.text import LIMITS, clipped, nearest, quoted
 from interlock.store.sqlite.database import Database, Settings
 
+if TYPE_CHECKING:
+    from interlock.store.postgres.settings import Settings as PostgresSettings
+
 _CHOICES = {"synchronous": ("full", "normal"), "mode": ("rwc", "rw", "ro")}
+_POSTGRES_CHOICES = {"mode": ("rwc", "rw", "ro"), "together": ("yes", "no")}
+POSTGRES_SETTINGS = ("schema", "busy_ms", "away_ms", "pool_max", "together", "mode")
+_POSTGRES_SCHEMES = ("postgresql", "postgres")
+_EXAMPLES = "`sqlite:///FILE` or `postgresql://HOST/DATABASE`"
 
 
-def open_database(url: object, tenant: str, schema: str | None) -> Database:
+def open_database(url: object, tenant: str, schema: str | None) -> Any:
+    """Open the database of a URL for a tenant.
+
+    Raises:
+        InvalidRequest: it is no URL of a store; the tenant or the schema is no name.
+        StorageFailure: there is no store, or it cannot be opened.
+    """
+    check_tenant(tenant)
+    if is_postgres(url):
+        settings = parse_postgres(url, schema)
+        from interlock.store.postgres.database import Database as Postgres
+
+        return Postgres(settings, tenant)
+    _refuse_schema(schema)
     return Database(parse_url(url))
 
 
+def open_async_database(url: object, tenant: str, schema: str | None) -> Any:
+    """Give the asynchronous database of a URL, which is yet to be opened.
+
+    Raises:
+        InvalidRequest: as `open_database`.
+    """
+    check_tenant(tenant)
+    if is_postgres(url):
+        settings = parse_postgres(url, schema)
+        from interlock.store.postgres.async_database import AsyncDatabase as Postgres
+
+        return Postgres(settings, tenant)
+    _refuse_schema(schema)
+    from interlock.store.sqlite.async_database import AsyncDatabase
+
+    return AsyncDatabase(parse_url(url))
+
+
+def check_tenant(tenant: object) -> None:
+    """Refuse what is no name of a tenant; none is the empty text."""
+    if tenant != "":
+        check_text("tenant", tenant, LIMITS.reference_bytes)
+
+
+def is_postgres(url: object) -> bool:
+    return isinstance(url, str) and url.partition("://")[0] in _POSTGRES_SCHEMES
+
+
+def parse_postgres(url: Any, schema: str | None) -> "PostgresSettings":
+    """Read the URL of a store on PostgreSQL.
+
+    Raises:
+        InvalidRequest: a setting is unknown, or psycopg is not installed.
+    """
+    try:
+        import psycopg
+        import psycopg_pool  # noqa: F401 - is it there?
+    except ImportError as error:
+        raise _refusal(f"needs psycopg; `pip install 'interlock[postgres]'` ({error})") from None
+    from interlock.store.postgres.migrate import quote_identifier
+    from interlock.store.postgres.settings import Settings as PostgresSettings
+
+    place, _, query = url.partition("?")
+    given: dict[str, str] = {}
+    others: list[tuple[str, str]] = []
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        if name in given or name in dict(others):
+            raise _refusal(f"has the setting {quoted(name)} twice")
+        if name in POSTGRES_SETTINGS:
+            given[name] = value
+        else:
+            others.append((name, value))
+    conninfo = place + (f"?{urlencode(others, quote_via=quote)}" if others else "")
+    try:
+        psycopg.conninfo.conninfo_to_dict(conninfo)
+    except psycopg.ProgrammingError as error:
+        raise _refusal(f"is no URL of PostgreSQL: {str(error).strip()}") from None
+    if schema is not None and given.get("schema", schema) != schema:
+        raise _refusal(f"says schema {quoted(given['schema'])}, and `schema` {quoted(schema)}")
+    settings = PostgresSettings(conninfo)
+    for name, value in given.items():
+        choice = _chosen(_POSTGRES_CHOICES, name, value)
+        if name == "mode":
+            settings = settings._replace(read_only=choice == "ro", create=choice == "rwc")
+        elif name == "together":
+            settings = settings._replace(together=choice == "yes")
+        elif name != "schema":
+            numbers: dict[str, Any] = {name: _whole_number(name, value)}
+            settings = settings._replace(**numbers)
+    if not settings.pool_max:
+        raise _refusal("setting `pool_max` is at least 1")
+    name = given.get("schema", settings.schema) if schema is None else schema
+    check_text("schema", name, LIMITS.name_bytes)
+    try:
+        quote_identifier(name)
+    except ValueError as error:
+        raise InvalidRequest(f"`schema`: {error}", argument="schema") from None
+    return settings._replace(schema=name)
+
+
 def parse_url(url: object) -> Settings:
-    """Read a store's URL.
+    """Read the URL of a store on SQLite.
 
     Raises:
         InvalidRequest: it is no URL of a store, or a setting is unknown.
@@ -35,9 +143,7 @@ def parse_url(url: object) -> Settings:
     if not separator:
         raise _refusal(f"{quoted(url)} is no store; did you mean `sqlite:///{clipped(url)}`?")
     if scheme != "sqlite":
-        raise _refusal(
-            f"{quoted(url)} is no store: {quoted(scheme)} is not known; use `sqlite:///FILE`"
-        )
+        raise _refusal(f"{quoted(url)} is no store: {quoted(scheme)} is not known; use {_EXAMPLES}")
     place, _, query = rest.partition("?")
     if place and not place.startswith("/"):
         raise _refusal(f"{quoted(url)} names a host; a file has three slashes: `sqlite:///{place}`")
@@ -67,25 +173,38 @@ def _path(place: str) -> Path | None:
 
 
 def _with_setting(settings: Settings, name: str, value: str) -> Settings:
-    choice, choices = value.lower(), _CHOICES.get(name)
-    if choices and choice not in choices:
-        raise _refusal(f"setting `{name}` is one of {', '.join(choices)}, not {quoted(value)}")
+    choice = _chosen(_CHOICES, name, value)
     if name == "synchronous":
         return settings._replace(synchronous=choice.upper())
     if name == "mode":
         return settings._replace(read_only=choice == "ro", create=choice == "rwc")
     if name == "busy_ms":
-        if not (value.isascii() and value.isdecimal()):
-            raise _refusal(
-                f"setting `busy_ms` is a whole number of milliseconds, not {quoted(value)}"
-            )
-        digits, longest = value.lstrip("0") or "0", 2**31 - 1
-        return settings._replace(busy_ms=min(int(digits), longest) if len(digits) < 11 else longest)
+        return settings._replace(busy_ms=_whole_number(name, value))
     meant = nearest(name, [*_CHOICES, "busy_ms"])
     hint = (
         f"; did you mean `{meant}`?" if meant else f"; known: {', '.join([*_CHOICES, 'busy_ms'])}"
     )
     raise _refusal(f"has no setting {quoted(name)}{hint}")
+
+
+def _chosen(choices: dict[str, tuple[str, ...]], name: str, value: str) -> str:
+    choice, known = value.lower(), choices.get(name)
+    if known and choice not in known:
+        raise _refusal(f"setting `{name}` is one of {', '.join(known)}, not {quoted(value)}")
+    return choice
+
+
+def _whole_number(name: str, value: str) -> int:
+    if not (value.isascii() and value.isdecimal()):
+        what = "a whole number of milliseconds" if name.endswith("_ms") else "a whole number"
+        raise _refusal(f"setting `{name}` is {what}, not {quoted(value)}")
+    digits, longest = value.lstrip("0") or "0", 2**31 - 1
+    return min(int(digits), longest) if len(digits) < 11 else longest
+
+
+def _refuse_schema(schema: str | None) -> None:
+    if schema is not None:
+        raise InvalidRequest("`schema` is for PostgreSQL; SQLite has none", argument="schema")
 
 
 def _refusal(fault: str) -> InvalidRequest:

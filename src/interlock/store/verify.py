@@ -35,7 +35,6 @@ _ANY_WIDTH = 10_000  # characters of an id in a finding, which somebody may want
 PAGE_DECLARATIONS = 20
 
 _FIRST, _LAST = -(2**63), 2**63 - 1  # of the numbers that a database holds
-_BEYOND = b""  # after every id: bytes sort after text
 
 
 class Finding(NamedTuple):
@@ -90,7 +89,18 @@ class Report:
 
 
 class Reader(Protocol):
-    """What a verification needs of a database."""
+    """What a verification needs of a database.
+
+    Attributes:
+        least: the first character that a text may hold.
+        beyond: comes after every id.
+    """
+
+    @property
+    def least(self) -> str: ...
+
+    @property
+    def beyond(self) -> str | bytes: ...
 
     def read(self, plan: Plan[T], *, lenient: bool = False) -> T: ...
 
@@ -242,7 +252,7 @@ class _Audit:
     def declarations(self) -> None:
         digest = ""
         while page := self.read(self._declarations_page, digest):
-            digest = _later(_next(page[-1][0][0]), digest)
+            digest = _later(_next(page[-1][0][0], self.database.least), digest)
             for row, transitions in page:
                 what = f"declaration {clipped(row[0])}"
                 faults = _declaration_faults(row, transitions)
@@ -270,7 +280,8 @@ class _Audit:
     def records(self, on_page: Callable[[int], None]) -> None:
         only = self.only
         place: Row = ("", "", _FIRST) if only is None else (root_of(only), only, _FIRST)
-        last = (_BEYOND, _BEYOND) if only is None else place[:2]
+        beyond = self.database.beyond
+        last = (beyond, beyond) if only is None else place[:2]
         done = place[:2]  # up to here, everything has been looked for that no walk meets
         more = True
         while more:
@@ -278,8 +289,8 @@ class _Audit:
             more = len(rows) == PAGE_ROWS
             self._follow(rows)
             if more:
-                place = _after(rows[-1], place)
-                done = (until[0], _next(until[1])) if until else done
+                place = _after(rows[-1], place, self.database.least)
+                done = (until[0], _next(until[1], self.database.least)) if until else done
             for instance, fault in strays:
                 self.found(instance, [fault])
             on_page(self.entries)
@@ -355,7 +366,7 @@ class _Audit:
     def start_keys(self) -> None:
         key = ""
         while page := self.read(_one_statement, "audit_start_keys", (self.tenant, key, PAGE_ROWS)):
-            key = _later(_next(page[-1][0]), key)
+            key = _later(_next(page[-1][0], self.database.least), key)
             for named, instance_id, found, begun_under in page:
                 if found is None:
                     what = f"the instance is gone, but the idempotency key {quoted(named)} names it"
@@ -365,7 +376,7 @@ class _Audit:
                     self.found(instance_id, [Fault(10, None, what)])
 
 
-def _after(row: Row, place: Row) -> Row:
+def _after(row: Row, place: Row, least: str) -> Row:
     """Give the place of what comes next to `row`, the last of the page that began at `place`.
 
     A row without an entry was read when its instance had no more. What stands twice is not read
@@ -373,7 +384,7 @@ def _after(row: Row, place: Row) -> Row:
     """
     number, id, root = row[0], row[ID], row[ROOT]
     beyond = number is None or number >= _LAST
-    return _later((root, _next(id), _FIRST) if beyond else (root, id, number + 1), place)
+    return _later((root, _next(id, least), _FIRST) if beyond else (root, id, number + 1), place)
 
 
 def _later(after: T, before: T) -> T:
@@ -383,9 +394,9 @@ def _later(after: T, before: T) -> T:
     return after
 
 
-def _next(key: Any) -> Any:
+def _next(key: Any, least: str) -> Any:
     """Give what comes right after a key, in the order of bytes. A damaged one may be bytes."""
-    return key + (b"\0" if isinstance(key, bytes) else "\0")
+    return key + (b"\0" if isinstance(key, bytes) else least)
 
 
 def _one_statement(name: str, parameters: Row) -> Plan[list[Row]]:

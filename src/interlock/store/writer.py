@@ -58,7 +58,8 @@ class Patience:
 
     def allows(self, failure: StorageFailure) -> bool:
         """Whether to try again after a failure."""
-        return failure.kind in ("unreachable", "conflict") and not self.is_over()
+        passing = failure.retryable and failure.kind in ("unreachable", "conflict")
+        return passing and not self.is_over()
 
     def is_over(self) -> bool:
         return time.monotonic() > self._ends
@@ -107,7 +108,8 @@ class Writer:
     ) -> Procedure[Sequence[Outcome | None]]:
         """Write attempts in a transaction of their caller, who may yet roll it back.
 
-        So nothing is kept of what it reads and writes, and a conflict is the caller's to settle.
+        So nothing is kept of what it reads and writes, and a conflict is the caller's to settle. A
+        refusal undoes what there is of it, locks included.
 
         Raises:
             VersionConflict: another transaction was faster, and this one cannot see past it.
@@ -115,11 +117,11 @@ class Writer:
         make = partial(planner, attempts, {}, held=True)
         self._forget(attempts)
         try:
-            written: Written = yield Transaction(make, writes=True, holds=True)
-        except StorageFailure as failure:
-            if failure.kind != "conflict":
-                raise
-            raise _version_conflict(attempts, failure) from failure
+            written: Written = yield Transaction(lambda: _whole(make()), writes=True, holds=True)
+        except VersionConflict as conflict:
+            if conflict.version is None:
+                _name(conflict, attempts)
+            raise
         finally:
             self._forget(attempts)
         return written.outcomes
@@ -262,17 +264,20 @@ def settle() -> Plan[None]:
     yield Statement("settle", [()])
 
 
-def _version_conflict(
-    attempts: Sequence[Attempt | Rejected], failure: StorageFailure
-) -> VersionConflict:
+def _whole(plan: Plan[Written]) -> Plan[Written]:
+    """Raise a refusal, where the plan would only give it."""
+    written = yield from plan
+    for outcome in written.outcomes:
+        if isinstance(outcome, Rejected):
+            raise outcome
+    return written
+
+
+def _name(conflict: VersionConflict, attempts: Sequence[Attempt | Rejected]) -> None:
+    """Say which fire a transaction lost its race with, if that can be said."""
     fires = [attempt for attempt in attempts if isinstance(attempt, FireAttempt)]
-    return VersionConflict(
-        f"another transaction was faster; roll this one back and begin anew: {failure}",
-        instance_id=fires[0].instance_id if len(fires) == 1 else None,
-        action=fires[0].request.action if len(fires) == 1 else None,
-        expected_version=None,
-        version=None,
-    )
+    if len(fires) == 1:
+        conflict.instance_id, conflict.action = fires[0].instance_id, fires[0].request.action
 
 
 def _outcome_unknown(attempt: Attempt, error: BaseException) -> OutcomeUnknown:

@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from interlock.store import group as module
-from interlock.store.group import Group
+from interlock.store.group import GoAlone, Group
 from tests.support.together import wait_until_gathered
 
 
-def never(call: int, error: BaseException) -> int:
+def never(call: int, error: BaseException | None) -> int:
     raise AssertionError("no commit was broken off") from error
 
 
@@ -82,7 +82,7 @@ def test_a_commit_that_raises_is_raised_by_its_leader_and_recovered_by_the_other
             raise KeyboardInterrupt
         return answers
 
-    def recover(call: int, error: BaseException) -> int:
+    def recover(call: int, error: BaseException | None) -> int:
         recovered.append((call, type(error), threading.current_thread().name))
         return -call
 
@@ -124,3 +124,34 @@ def test_many_threads_lose_and_double_nothing() -> None:
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(run, range(0, 16 * 200, 200)))
     assert sorted(answered) == list(range(16 * 200))
+
+
+def test_as_many_commits_as_there_are_lanes_are_under_way_at_once() -> None:
+    gate = Gate()
+    group = Group(gate.commit, never, lanes=2)
+    with ThreadPoolExecutor(8) as pool:
+        futures = [pool.submit(group.submit, 0)]
+        gate.entered.acquire()
+        futures.append(pool.submit(group.submit, 1))
+        gate.entered.acquire()
+        futures.append(pool.submit(group.submit, 2))
+        wait_until_gathered(group, 1)
+        assert sorted(gate.batches) == [[0], [1]]
+        gate.leave.release(3)
+        assert [future.result(5) for future in futures] == [0, 10, 20]
+    assert sorted(gate.batches) == [[0], [1], [2]]
+
+
+def test_a_call_that_was_left_out_goes_on_alone_in_its_own_thread() -> None:
+    threads: list[str] = []
+
+    def commit(calls: Sequence[int]) -> list[int | GoAlone]:
+        return [GoAlone() for _ in calls]
+
+    def alone(call: int, error: BaseException | None) -> int:
+        assert error is None
+        threads.append(threading.current_thread().name)
+        return -call
+
+    assert Group(commit, alone).submit(5) == -5
+    assert threads == [threading.current_thread().name]

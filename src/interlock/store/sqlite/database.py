@@ -24,7 +24,7 @@ from weakref import WeakSet
 from interlock.core.payload import decode_payload
 from interlock.core.record import payload_digest
 from interlock.core.rejection import Rejected, StorageFailure
-from interlock.store.connection import unwrap
+from interlock.store.connection import beneath
 from interlock.store.plan import CommitUncertain, Plan, Transaction
 from interlock.store.sqlite.drive import UNREADABLE, drive
 from interlock.store.sqlite.errors import is_busy, translate
@@ -71,13 +71,15 @@ class Database:
     """An open database. Safe to share between threads; not across a fork, which is refused.
 
     Attributes:
-        shared, together, patience: see `store.store.Database`. Nobody holds a row of a file locked
-            for long, and a file does not go away.
+        shared, together, lanes, patience, least, beyond: see `store.store.Database`. Nobody holds a row of
+            a file locked for long, and a file does not go away.
     """
 
     shared = False
     together = True
+    lanes = 1
     patience = 0.0
+    least, beyond = "\0", b""  # bytes sort after text
 
     def __init__(
         self, settings: Settings, *, factory: type[sqlite3.Connection] = sqlite3.Connection
@@ -170,14 +172,20 @@ class Database:
                 self._driver = 0
         return answer
 
-    def join(self, connection: Any) -> Joined:
-        """Give the runner of a transaction of the caller's.
+    @contextmanager
+    def join(self, connection: Any) -> Iterator[Joined]:
+        """Give the runner of a transaction of the caller's, for one call.
 
         Raises:
             InvalidRequest: the connection is not to this file, or cannot be joined.
         """
-        self.check_writable()
-        return Joined(unwrap(connection), self.place)
+        with beneath(connection) as driver:
+            yield self.take_part(driver)
+
+    def take_part(self, driver: Any) -> Joined:
+        """Give the runner on the driver's own connection."""
+        self._check_usable()
+        return Joined(driver, self)
 
     def close(self) -> None:
         """Close every connection; what was committed stays. Closing twice is fine."""

@@ -143,6 +143,13 @@ def schema_faults(connection: sqlite3.Connection) -> list[str]:
     return faults
 
 
+def hiding(cursor: sqlite3.Cursor) -> list[str]:
+    """Name what a connection of the caller's has, temporarily, before our tables or upon them."""
+    rows = cursor.execute("SELECT name, tbl_name FROM temp.sqlite_schema")
+    own = _own_schema()
+    return [name for name, table in rows if own.keys() & {_fold(name), _fold(table)}]
+
+
 def damage(connection: sqlite3.Connection) -> list[str]:
     """Have SQLite check the store's tables against themselves and their indexes."""
     found = _schema(connection)

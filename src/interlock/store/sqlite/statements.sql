@@ -360,3 +360,32 @@ UNION ALL
 SELECT 'start_keys', count(*) FROM start_keys
 WHERE typeof(tenant) <> 'text' OR typeof(idempotency_key) <> 'text'
     OR typeof(instance_id) <> 'text';
+
+-- name: dump_payloads
+-- parameters: tenant root id
+SELECT root, id, salt, content FROM payloads
+WHERE tenant = :tenant AND root = :root AND id = :id;
+
+-- name: dump_idle_declarations
+-- parameters: tenant digest limit
+-- A page of declarations that govern nothing and come after a digest.
+SELECT d.digest, d.text FROM declarations AS d
+WHERE d.tenant = :tenant AND d.digest > :digest
+    AND NOT EXISTS (
+        SELECT 1 FROM instances AS i
+        WHERE i.tenant = d.tenant AND i.declaration_digest = d.digest
+    )
+ORDER BY d.digest LIMIT :limit;
+
+-- name: lock_head
+-- parameters: tenant root id
+-- How an instance began and how far its record goes, held until the transaction ends.
+SELECT id, genesis_digest, next_sequence_number, head_digest
+FROM instances WHERE tenant = :tenant AND root = :root AND id = :id;
+
+-- name: destroy_payload
+-- parameters: tenant root id
+-- changes: 1
+-- Its row stays.
+UPDATE payloads SET salt = NULL, content = NULL
+WHERE tenant = :tenant AND root = :root AND id = :id;

@@ -1,0 +1,196 @@
+"""A PostgreSQL database for an event loop: no thread waits for the server."""
+
+import asyncio
+from collections.abc import AsyncIterator, Generator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from interlock.store.connection import beneath_async
+from interlock.store.plan import Row, T, Transaction
+from interlock.store.postgres.connecting import (
+    SET,
+    AsyncBounded,
+    Channel,
+    options,
+    raw_cursor_async,
+)
+from interlock.store.postgres.database import GONE, IDLE, Base, Database, Pools
+from interlock.store.postgres.errors import translate
+from interlock.store.postgres.joined import AsyncJoined
+from interlock.store.postgres.migrate import prepare, schema_faults
+from interlock.store.postgres.session import Sent, Session
+from interlock.store.postgres.settings import Settings
+
+_pools: Pools[AsyncConnectionPool[AsyncBounded]] = Pools()
+
+
+class AsyncDatabase(Base):
+    """An open database, for the tasks of one event loop."""
+
+    def __init__(self, settings: Settings, tenant: str = "") -> None:
+        super().__init__(settings, tenant)
+        self.bound = (settings.busy_ms + settings.away_ms) / 1000
+        self._blocking: Database | None = None
+
+    @property
+    def blocking(self) -> Database:
+        """The same database for work that takes long, in a thread; connected when first asked."""
+        self._check_usable()
+        if self._blocking is None:
+            self._blocking = Database(self.settings, self.tenant)
+        return self._blocking
+
+    async def open(self) -> None:
+        """Connect, and make or migrate the store.
+
+        Raises:
+            StorageFailure: there is no store, it is newer, or cannot be reached or made.
+        """
+        await self._prepare()
+        self._key = (self._process, id(asyncio.get_running_loop()), self.settings)
+        self._pool = _pools.take(self._key, self._make_pool)
+        await self._pool.open()  # which does nothing when it is open
+
+    async def run(self, transaction: Transaction) -> Any:
+        """Drive the plan of a transaction."""
+        async with self._connection() as connection:
+            connection.answer_within = self.bound
+            return await self._drive(connection, self._session(transaction))
+
+    @asynccontextmanager
+    async def join(self, connection: Any) -> AsyncIterator[AsyncJoined]:
+        """Give the runner of a transaction of the caller's, for one call."""
+        self._check_usable()
+        async with beneath_async(connection) as driver:
+            yield AsyncJoined(driver, self, self._identify)
+
+    async def close(self) -> None:
+        """Close what no other handle uses; what was committed stays. Closing twice is fine."""
+        if self._closed:
+            return
+        self._closed = True
+        pool = _pools.give_back(self._key)
+        if pool is not None:
+            await pool.close()
+        if self._blocking is not None:
+            await asyncio.to_thread(self._blocking.close)
+
+    async def _prepare(self) -> None:
+        settings = self.settings
+        create = settings.create and not settings.read_only
+        try:
+            connection = await AsyncBounded.connect(settings.conninfo, **options(settings))
+            async with connection:
+                await _configure(connection, settings)
+                await _follow(connection, prepare(settings.schema, create=create))
+                faults = await _follow(connection, schema_faults(settings.schema))
+                self._altered = next(iter(faults), "")
+        except psycopg.Error as error:
+            raise translate(error, self.where) from error
+
+    def _make_pool(self) -> AsyncConnectionPool[AsyncBounded]:
+        settings = self.settings
+
+        async def configure(connection: AsyncBounded) -> None:
+            await _configure(connection, settings)
+
+        return AsyncConnectionPool(
+            settings.conninfo,
+            connection_class=AsyncBounded,
+            kwargs=options(settings),
+            min_size=1,
+            max_size=settings.pool_max,
+            timeout=self.patience,
+            configure=configure,
+            open=False,
+            name="interlock",
+        )
+
+    async def _identify(self) -> Row:
+        async with self._connection() as connection:
+            cursor = raw_cursor_async(connection)
+            await cursor.execute(self.statements["identify"].sql)
+            found: Row = await cursor.fetchone()
+            return found
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[AsyncBounded]:
+        """Give a connection, set to the tenant."""
+        self._check_usable()
+        try:
+            connection = await self._pool.getconn()
+        except PoolTimeout as error:
+            raise self._no_connection(error, self._pool) from error
+        except psycopg.Error as error:  # closed meanwhile
+            raise translate(error, self.where) from error
+        try:
+            if connection.tenant != self.tenant:
+                await self._set_tenant(connection)
+            yield connection
+        finally:
+            if connection.info.transaction_status not in (IDLE, GONE):
+                with suppress(psycopg.Error):
+                    await connection.roll_back()
+            await self._pool.putconn(connection)
+
+    async def _set_tenant(self, connection: AsyncBounded) -> None:
+        try:
+            await raw_cursor_async(connection).execute(SET, ("interlock.tenant", self.tenant))
+        except psycopg.Error as error:
+            raise translate(error, self.where) from error
+        connection.tenant = self.tenant
+
+    async def _drive(self, connection: AsyncBounded, session: Session[T]) -> T:
+        sent = None
+        try:
+            sent = next(session)
+            while True:
+                sent = session.send(await _send(connection, sent))
+        except StopIteration as end:
+            answer: T = end.value
+            return answer
+        except psycopg.Error as error:
+            raise self._failed(error, sent) from error
+
+
+async def _send(connection: AsyncBounded, sent: Sent) -> list[Row]:
+    """Send one piece, and give its rows."""
+    if len(sent.statements) == 1:
+        return await connection.send(*sent.statements[0])
+    async with connection.pipeline():
+        cursors = [
+            await raw_cursor_async(connection).execute(query.sql, it)
+            for query, it in sent.statements
+        ]
+    cursor = cursors[sent.answering]
+    rows: list[Row] = await cursor.fetchall() if cursor.description else []
+    return rows
+
+
+async def _configure(connection: AsyncBounded, settings: Settings) -> None:
+    connection.channel = Channel(connection)
+    cursor = raw_cursor_async(connection)
+    for name, value in settings.session.items():
+        await cursor.execute(SET, (name, value))
+
+
+async def _follow(connection: AsyncConnection[Any], steps: Generator[Any, list[Row], T]) -> T:
+    """Execute statements that depend on one another, each a pair of SQL and parameters."""
+    cursor = raw_cursor_async(connection)
+    try:
+        sql, parameters = next(steps)
+        while True:
+            try:
+                await cursor.execute(sql, parameters)
+                rows = await cursor.fetchall() if cursor.description else []
+            except psycopg.Error as error:
+                sql, parameters = steps.throw(error)
+            else:
+                sql, parameters = steps.send(rows)
+    except StopIteration as end:
+        answer: T = end.value
+        return answer

@@ -1,0 +1,160 @@
+"""Connections of ours: they never wait for an answer without end, and know their tenant."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection, AsyncRawCursor, Connection, RawCursor
+from psycopg.abc import PQGen
+from psycopg.adapt import PyFormat, Transformer
+from psycopg.errors import OperationalError
+from psycopg.generators import execute
+from psycopg.pq import ExecStatus
+from psycopg.pq.abc import PGresult
+from psycopg.rows import tuple_row
+from psycopg.types.numeric import Int8Dumper
+
+from interlock.store.plan import Row
+from interlock.store.postgres.settings import Settings
+from interlock.store.statements import Query
+
+#: SQL that sets a session, and whose parameters are name and value.
+SET = "SELECT set_config($1, $2, false)"
+CONNECT_SECONDS = 10  # at least two, says libpq
+
+_WRONG = (ExecStatus.FATAL_ERROR, ExecStatus.BAD_RESPONSE, ExecStatus.NONFATAL_ERROR)
+
+
+class Channel:
+    """What a connection of ours keeps from one statement to the next.
+
+    A cursor of psycopg learns anew for each statement how to dump its parameters, and a fire has
+    twenty; so what was learnt is kept here, and a statement is prepared under the name that it has
+    in the store.
+    """
+
+    def __init__(self, connection: "Bounded | AsyncBounded") -> None:
+        self._pgconn = connection.pgconn
+        self._prepared: set[bytes] = set()
+        self._transformer = Transformer(connection)
+        self._transformer.adapters.register_dumper(int, Int8Dumper)
+
+    def send(self, query: Query, parameters: Sequence[Any]) -> PQGen[list[Row]]:
+        """Execute a statement, preparing it when it is first sent, and give its rows."""
+        pgconn, transformer, name = self._pgconn, self._transformer, query.name.encode()
+        if name not in self._prepared:
+            pgconn.send_prepare(name, query.sql.encode())
+            _checked((yield from execute(pgconn)))
+            self._prepared.add(name)
+        dumped = transformer.dump_sequence(parameters, [PyFormat.AUTO] * len(parameters))
+        pgconn.send_query_prepared(name, dumped, transformer.formats)
+        result = _checked((yield from execute(pgconn)))
+        if not result.ntuples:
+            return []
+        transformer.set_pgresult(result)
+        return transformer.load_rows(0, result.ntuples, tuple)
+
+    def roll_back(self) -> PQGen[None]:
+        """End a transaction without its effects.
+
+        Past psycopg, which would then have the server forget every statement that was prepared.
+        """
+        self._pgconn.send_query(b"ROLLBACK")
+        _checked((yield from execute(self._pgconn)))
+
+
+class Bounded(Connection[Any]):
+    """A connection that gives the server up once it has not answered for `answer_within` seconds.
+
+    Then, and after an answer that was cut off, it is closed.
+
+    Attributes:
+        tenant: what the session is set to.
+    """
+
+    answer_within: float | None = None
+    tenant = ""
+    channel: Channel
+
+    def send(self, query: Query, parameters: Sequence[Any]) -> list[Row]:
+        """Execute a statement and give its rows."""
+        with self.lock:
+            rows: list[Row] = self.wait(self.channel.send(query, parameters))
+            return rows
+
+    def roll_back(self) -> None:
+        """End a transaction without its effects."""
+        with self.lock:
+            self.wait(self.channel.roll_back())
+
+    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        try:
+            return super().wait(gen, interval, timeout or self.answer_within)
+        except psycopg.errors._WaitTimeout as error:
+            raise _given_up(self) from error
+
+
+class AsyncBounded(AsyncConnection[Any]):
+    """The same, without blocking."""
+
+    answer_within: float | None = None
+    tenant = ""
+    channel: Channel
+
+    async def send(self, query: Query, parameters: Sequence[Any]) -> list[Row]:
+        """Execute a statement and give its rows."""
+        async with self.lock:
+            rows: list[Row] = await self.wait(self.channel.send(query, parameters))
+            return rows
+
+    async def roll_back(self) -> None:
+        """End a transaction without its effects."""
+        async with self.lock:
+            await self.wait(self.channel.roll_back())
+
+    async def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        try:
+            return await super().wait(gen, interval, timeout or self.answer_within)
+        except psycopg.errors._WaitTimeout as error:
+            raise _given_up(self) from error
+
+
+def _checked(results: "list[PGresult]") -> "PGresult":
+    (result,) = results
+    if result.status in _WRONG:
+        raise psycopg.errors.error_from_result(result, encoding="utf-8")
+    return result
+
+
+def options(settings: Settings) -> dict[str, Any]:
+    """Give the arguments of a connection."""
+    return {
+        "autocommit": True,  # a transaction begins where a plan needs one
+        "prepare_threshold": 1,
+        "connect_timeout": CONNECT_SECONDS,
+        "application_name": "interlock",
+        "client_encoding": "utf8",
+        "keepalives_idle": 30,
+        "tcp_user_timeout": settings.away_ms,
+    }
+
+
+def raw_cursor(connection: Any, kind: type[Any] = RawCursor) -> Any:
+    """Give a cursor for statements of ours on anybody's connection.
+
+    Its parameters are the server's own `$1`, rows are tuples, and every whole number is a bigint: a
+    statement that is kept prepared is kept for one set of types.
+    """
+    cursor = kind(connection, row_factory=tuple_row)
+    cursor.adapters.register_dumper(int, Int8Dumper)
+    return cursor
+
+
+def raw_cursor_async(connection: Any) -> Any:
+    """Give the asynchronous one."""
+    return raw_cursor(connection, AsyncRawCursor)
+
+
+def _given_up(connection: Any) -> OperationalError:
+    connection.pgconn.finish()
+    return OperationalError(f"the server did not answer within {connection.answer_within} s")

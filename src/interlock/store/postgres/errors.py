@@ -1,0 +1,103 @@
+"""PostgreSQL's errors as ours: the one place where they are translated."""
+
+import re
+from typing import NamedTuple
+
+import psycopg
+
+from interlock.core.rejection import StorageFailure
+
+
+class _Kind(NamedTuple):
+    word: str
+    sentence: str
+    retryable: bool = False
+
+
+_AWAY = _Kind("unreachable", "the server cannot be reached", retryable=True)
+_BUSY = _Kind("busy", "others kept the database locked", retryable=True)
+_CONFLICT = _Kind("conflict", "another transaction was faster", retryable=True)
+_DAMAGED = _Kind("damaged", "the database is damaged; restore a copy")
+_MISSING = _Kind("missing", "there is no such database, schema or table")
+_READ_ONLY = _Kind("read-only", "the database is read-only")
+_REFUSED = _Kind("refused", "the schema refused the write; run `verify`")
+_OTHER = _Kind("failed", "the database failed")
+
+# By SQLSTATE, or its first two characters (https://www.postgresql.org/docs/current/errcodes-appendix.html).
+_KINDS = {
+    "08": _AWAY,
+    "23": _REFUSED,
+    "25006": _READ_ONLY,
+    "3D000": _MISSING,
+    "3F000": _MISSING,
+    "40001": _CONFLICT,
+    "40P01": _CONFLICT,
+    "42501": _Kind("read-only", "the role is not permitted to do this"),
+    "42P01": _MISSING,
+    "53100": _Kind("full", "the disk is full", retryable=True),
+    "53300": _Kind("busy", "the server has no connection left", retryable=True),
+    "55P03": _BUSY,
+    "57014": _Kind("busy", "the server cut the statement off", retryable=True),
+    "57P01": _AWAY,
+    "57P02": _AWAY,
+    "57P03": _AWAY,
+    "58030": _Kind("io", "the disk failed", retryable=True),
+    "P0001": _REFUSED,
+    "XX001": _DAMAGED,
+    "XX002": _DAMAGED,
+}
+# A server that turns a connection away is quoted without its SQLSTATE.
+_TURNED_AWAY = {
+    r'database ".*" does not exist': _MISSING,
+    r'role ".*" does not exist|authentication failed|no pg_hba\.conf entry|no password supplied': (
+        _Kind("failed", "the server does not let this role in")
+    ),
+    r"permission denied for database": _Kind("failed", "the server does not let this role in"),
+}
+
+
+def translate(error: psycopg.Error, where: str) -> StorageFailure:
+    """Make the refusal for an error of PostgreSQL or of the connection to it.
+
+    Nothing of the transaction is left, unless the error `is_lost` and came of the commit.
+
+    Args:
+        where: the database, as its owner knows it.
+    """
+    kind = _kind(error)
+    sentence = f"{where}: {kind.sentence}{_said(error)}"
+    return StorageFailure(sentence, kind=kind.word, retryable=kind.retryable)
+
+
+def is_lost(error: psycopg.Error) -> bool:
+    """Whether the connection is gone, so that nobody knows whether the statement was executed."""
+    code = error.sqlstate
+    if code is None:
+        return isinstance(error, psycopg.OperationalError)
+    return code.startswith("08") or code in ("57P01", "57P02", "57P03")
+
+
+def is_conflict(error: psycopg.Error) -> bool:
+    """Whether it is of a serialization failure or a deadlock: the same may succeed at once."""
+    return error.sqlstate in ("40001", "40P01")
+
+
+def _kind(error: psycopg.Error) -> _Kind:
+    code = error.sqlstate
+    if code is not None:
+        return _KINDS.get(code) or _KINDS.get(code[:2]) or _OTHER
+    if not isinstance(error, psycopg.OperationalError):
+        return _OTHER
+    for pattern, kind in _TURNED_AWAY.items():
+        if re.search(pattern, str(error)):
+            return kind
+    return _AWAY
+
+
+def _said(error: psycopg.Error) -> str:
+    """Quote the error: no row, and nothing of a connection string, which may hold a password."""
+    if error.sqlstate is None and isinstance(error, psycopg.ProgrammingError):
+        return ""
+    said = error.diag.message_primary or str(error).partition("\n")[0]
+    said = re.sub(r"(password\s*=\s*)('[^']*'|\S+)|(?<=://)[^\s@/]*@", r"\1", said)
+    return f" ({said})" if said else ""

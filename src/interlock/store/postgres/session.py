@@ -1,0 +1,129 @@
+"""A session with the server, as far as it needs no waiting: what is sent for a plan, and in what.
+
+Each thing sent is one round trip. Where no statement needs the locks of another, none is spent on a
+transaction: what is read is read by itself, and the last thing written, or all of it when its rows
+are not asked for, goes in one piece that the server commits as it executes it.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from interlock.store.plan import Plan, Row, Statement, T
+from interlock.store.statements import Query
+
+Bound: TypeAlias = tuple[Query, Sequence[Any]]
+
+
+def _plain(sql: str) -> Bound:
+    return Query(sql, (), sql, reads=False, answers=False), ()
+
+
+_READ = _plain("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+_BEGIN, _COMMIT = _plain("BEGIN"), _plain("COMMIT")
+
+
+class Sent(NamedTuple):
+    """Statements sent in one piece, each with its parameters.
+
+    Attributes:
+        commits: once it was sent, only the records can say whether something was written.
+    """
+
+    statements: Sequence[Bound]
+    commits: bool = False
+
+    @property
+    def answering(self) -> int:
+        """Which of them gives the rows: the last but for a COMMIT."""
+        last = len(self.statements) - 1
+        return last - 1 if last and self.statements[last] == _COMMIT else last
+
+
+Session = Generator[Sent, list[Row], T]
+
+
+def reading(queries: Mapping[str, Query], plan: Plan[T]) -> Session[T]:
+    """Read on one snapshot; a plan of one statement needs no transaction for that."""
+    begun = False
+    try:
+        statement = next(plan)
+        while True:
+            if not statement.rows:
+                statement = plan.send([])
+                continue
+            sent = [_bound(queries, statement)]
+            if not begun and not statement.last:
+                sent.insert(0, _READ)
+                begun = True
+            statement = plan.send((yield Sent(sent)))
+    except StopIteration as end:
+        answer: T = end.value
+    if begun:
+        yield Sent([_COMMIT])
+    return answer
+
+
+def writing(queries: Mapping[str, Query], plan: Plan[T], *, holds: bool) -> Session[T]:
+    """Write in one transaction.
+
+    Args:
+        holds: it begins with the first statement, so that locks are held.
+    """
+    begun = False
+    owed: list[Bound] = []
+    try:
+        statement = next(plan)
+        while True:
+            if not statement.rows:
+                statement = plan.send([])
+                continue
+            query = _query(queries, statement)
+            owed.append((query, _parameters(statement)))
+            if query.answers:
+                begins = not begun and (
+                    holds or len(owed) > 1 or not (query.reads or statement.last)
+                )
+                if begins:
+                    owed.insert(0, _BEGIN)
+                    begun = True
+                commits = statement.last and not query.reads
+                if commits and begun:
+                    owed.append(_COMMIT)
+                sent, owed = owed, []
+                found = yield Sent(sent, commits)
+                begun = begun and not commits
+            else:
+                found = []
+            statement = plan.send(found)
+    except StopIteration as end:
+        answer: T = end.value
+    if owed and not begun and len(owed) == 1:
+        yield Sent(owed, commits=True)
+    elif owed or begun:
+        yield Sent([*([] if begun else [_BEGIN]), *owed, _COMMIT], commits=bool(owed))
+    return answer
+
+
+def joining(queries: Mapping[str, Query], plan: Plan[T]) -> Session[T]:
+    """Take part in a transaction that is open: each statement is sent as it comes."""
+    try:
+        statement = next(plan)
+        while True:
+            found = (yield Sent([_bound(queries, statement)])) if statement.rows else []
+            statement = plan.send(found)
+    except StopIteration as end:
+        answer: T = end.value
+        return answer
+
+
+def _bound(queries: Mapping[str, Query], statement: Statement) -> Bound:
+    return _query(queries, statement), _parameters(statement)
+
+
+def _query(queries: Mapping[str, Query], statement: Statement) -> Query:
+    return queries[statement.name if len(statement.rows) == 1 else f"{statement.name}/many"]
+
+
+def _parameters(statement: Statement) -> Sequence[Any]:
+    rows = statement.rows
+    return rows[0] if len(rows) == 1 else [list(column) for column in zip(*rows, strict=True)]

@@ -1,0 +1,24 @@
+"""For tests: the contract that every store of Interlock keeps, to run on a store of one's own.
+
+    class TestFiles(StoreContract):
+        @pytest.fixture(autouse=True)
+        def place(self, tmp_path):
+            self.url = f"sqlite:///{tmp_path}/store.db"
+
+        def open_store(self, **how):
+            return interlock.open(self.url, **how)
+
+It needs pytest (`pip install 'interlock[testing]'`), which nothing else of Interlock does.
+"""
+
+import pytest
+
+# So that a failed comparison shows both its sides here, as in a test module.
+_SUBJECTS = ("births", "fires", "lists", "keys", "reads", "times", "texts", "together", "handles")
+for _name in (*_SUBJECTS, "tenants", "records", "base", "contract"):
+    pytest.register_assert_rewrite(f"interlock.testing.{_name}")
+
+from interlock.testing.blocking import Blocking  # noqa: E402 - after it is said what to rewrite
+from interlock.testing.contract import StoreContract  # noqa: E402
+
+__all__ = ["Blocking", "StoreContract"]
