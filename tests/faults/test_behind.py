@@ -21,6 +21,7 @@ from interlock.store.standings import Standings
 from interlock.store.store import Store
 from tests.support import processes
 from tests.support.faulty import Faults, faulty_store
+from tests.support.inside import inside
 from tests.support.machines import BATCH, TOGGLE
 from tests.support.records import content
 from tests.support.together import all_at_once, outcome_of
@@ -103,7 +104,7 @@ def test_a_fault_while_catching_up_changes_nothing(pair: Pair) -> None:
     """Each statement of the second try fails in turn."""
     for number in range(1, 30):
         id = pair.toggle()
-        before = content(pair.there._database._writer)
+        before = content(inside(pair.there)._writer)
         raised, log = pair.faults.raised, pair.faults.log
         pair.faults.at(number)
         failing = len(log) + number - 1
@@ -117,7 +118,7 @@ def test_a_fault_while_catching_up_changes_nothing(pair: Pair) -> None:
             assert outcome == "on"
             continue
         assert isinstance(outcome, StorageFailure)
-        assert content(pair.there._database._writer) == before
+        assert content(inside(pair.there)._writer) == before
         assert pair.here.fire(id, "go") == "on"
 
 
@@ -203,7 +204,7 @@ def test_what_vanishes_while_it_is_used_is_read(store: Store, looks: int) -> Non
     store.fire(id, "go")
     known = Vanishing(store._writer._standings.kept, looks)
     attempt = prepare_fire(store._new_id(), store._limits, id, "go")
-    written = store._database.write(fires.fire(store._context, [attempt], known))
+    written = inside(store).write(fires.fire(store._context, [attempt], known))
     assert [*written.outcomes] == ["off"]
     assert len(store.history(id)) == 2
 
@@ -244,7 +245,7 @@ def test_two_stores_with_expectations_never_both_win(path: Path) -> None:
                     won[version] += 1
             else:
                 assert isinstance(outcome, VersionConflict)
-                assert outcome.version > version
+                assert outcome.version is not None and outcome.version > version
 
     all_at_once([partial(work, n) for n in range(6)])
     assert set(won.values()) == {1}

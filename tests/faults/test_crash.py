@@ -21,6 +21,7 @@ import pytest
 
 import interlock
 from tests.support import processes
+from tests.support.inside import inside
 from tests.support.machines import TOGGLE
 from tests.support.records import breaches
 
@@ -262,7 +263,7 @@ def test_an_acknowledged_commit_is_asked_to_be_durable(path: Path) -> None:
     """WAL and synchronous=FULL on the connection that writes, unless the URL asks for less."""
     for suffix, level in (("", 2), ("?synchronous=full", 2), ("?synchronous=normal", 1)):
         with interlock.open(f"sqlite:///{path}{suffix}") as store:
-            writer = store._database._writer
+            writer = inside(store)._writer
             assert writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
             assert writer.execute("PRAGMA synchronous").fetchone() == (level,)
             assert writer.execute("PRAGMA wal_autocheckpoint").fetchone() == (0,)

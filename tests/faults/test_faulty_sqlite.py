@@ -19,6 +19,7 @@ import interlock
 from interlock import Birth, Fire, OutcomeUnknown, Rejected, StorageFailure
 from interlock.store.store import Store
 from tests.support.faulty import CODES, Faults, faulty_store
+from tests.support.inside import inside
 from tests.support.machines import BATCH, MACHINES, TOGGLE
 from tests.support.records import Content, breaches, content, unlawful
 from tests.support.together import all_at_once, in_one_batch, outcome_of
@@ -37,7 +38,7 @@ class Bench:
         self.round = 0
 
     def records(self) -> Content:
-        return content(self.store._database._writer)
+        return content(inside(self.store)._writer)
 
     def works(self) -> None:
         """Show that the store takes a call, and that the records hold."""
@@ -45,7 +46,7 @@ class Bench:
         self.round += 1
         state = self.store.fire(self.canary, "go")
         assert self.store.current(self.canary) == state
-        assert breaches(self.store._database._writer) == []
+        assert breaches(inside(self.store)._writer) == []
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -611,8 +612,8 @@ def test_a_call_that_waited_while_the_store_was_closed_is_refused(path: Path) ->
     store = bench.store
 
     def close_first() -> None:
-        store._database._unusable = "is closed"
-        store._database._writer.close()
+        inside(store)._unusable = "is closed"
+        inside(store)._writer.close()
 
     bench.faults.watch("BEGIN", close_first)
     with pytest.raises(StorageFailure):

@@ -412,6 +412,21 @@ def test_a_database_that_was_cut(path: Path) -> None:
     assert all(str(path) in said or "verify" in said for said in refused)
 
 
+def test_a_schema_whose_text_is_no_text_is_refused(path: Path) -> None:
+    with interlock.open(url(path)) as store:
+        store.instantiate(BATCH)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE mine (word TEXT)")
+        connection.execute("CREATE INDEX own ON mine (word)")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_schema SET sql = CAST(sql AS BLOB) WHERE name = 'own'")
+    try:
+        with interlock.open(url(path)) as store:
+            store.instances()
+    except StorageFailure:
+        pass
+
+
 def test_a_database_with_bytes_changed_answers_or_refuses(path: Path) -> None:
     """Flipped bits may change what is read, but never into an error that is not ours."""
     with interlock.open(url(path)) as store:

@@ -531,18 +531,29 @@ def test_the_forgeries_are_forgeries() -> None:
 
 
 @pytest.mark.parametrize("client", ["nothing checked", "everything checked"], indirect=True)
+@pytest.mark.parametrize("told", ["as its text says", "as if it were sound"])
 @pytest.mark.parametrize("name", FORGERIES)
-def test_nothing_lives_by_a_forged_declaration(client: Client, name: str) -> None:
+def test_nothing_lives_by_a_forged_declaration(client: Client, name: str, told: str) -> None:
     """A declaration that is not well formed, rows that it lacks, births by it, their entries."""
     for resolution in ("", "OR FAIL", "OR IGNORE", "OR REPLACE"):
-        client.piece(partial(live_by, forgery=FORGERIES[name], resolution=resolution))
+        by = partial(live_by, forgery=FORGERIES[name], resolution=resolution, told=told)
+        client.piece(by)
     client.judge()
 
 
-def live_by(execute: "Execute", forgery: Forgery, resolution: str) -> None:
+def live_by(execute: "Execute", forgery: Forgery, resolution: str, told: str) -> None:
     text, digest = forgery
     insert = f"INSERT {resolution} INTO"
-    execute(f"{insert} declarations (tenant, digest, text) VALUES ('', ?, ?)", digest, text)
+    said = (
+        "json_extract(?2, '$.initial_state'), json_array_length(?2, '$.transitions')"
+        if told == "as its text says"
+        else "'a', 1"
+    )
+    execute(
+        f"{insert} declarations (tenant, digest, initial_state, transition_count, text)"
+        f" VALUES ('', ?1, {said}, ?2)",
+        *(digest, text),
+    )
     for ordinal in range(2):
         execute(
             f"{insert} declared_transitions (tenant, digest, from_state, action, to_state, ordinal)"
@@ -578,7 +589,8 @@ def test_the_database_reads_the_keys_of_a_declaration_as_everybody_does(
     row = json.dumps(arrow("a", "go", "b", "g")).replace(key, f"\\u{ord(key[0]):04x}{key[1:]}")
     text = json.dumps({**declare(["a", "b"], []), "transitions": ["here"]}).replace('"here"', row)
     assert json.loads(text) == declare(["a", "b"], [arrow("a", "go", "b", "g")])
-    client.piece(partial(live_by, forgery=Forgery(text), resolution=""))
+    told = "as its text says"
+    client.piece(partial(live_by, forgery=Forgery(text), resolution="", told=told))
     client.judge()
 
 
@@ -592,7 +604,7 @@ def test_no_declaration_can_be_slipped_under_the_digest_of_another(filled: Path)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         try:
             connection.execute(
-                "INSERT INTO declarations (tenant, digest, text) VALUES ('', ?, ?)",
+                "INSERT INTO declarations VALUES ('', ?, 'draft', 1, ?)",
                 (digest, declaration_text(shortcut)),
             )
         except sqlite3.DatabaseError:

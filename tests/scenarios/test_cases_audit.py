@@ -19,6 +19,7 @@ from interlock import Birth, Fire
 from interlock.store.store import Store
 from tests.support import processes
 from tests.support.faulty import Faults, faulty_store
+from tests.support.inside import inside
 from tests.support.machines import BATCH, TOGGLE
 from tests.support.records import breaches
 from tests.support.tampering import triggers_dropped
@@ -168,7 +169,7 @@ def cost_of(store: Store, faults: Faults, call: Any) -> tuple[int, int]:
         steps += 1
         return 0
 
-    writer = store._database._writer
+    writer = inside(store)._writer
     before = len(faults.log)
     writer.set_progress_handler(stepped, 1)
     call()

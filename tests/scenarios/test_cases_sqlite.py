@@ -18,6 +18,7 @@ from interlock import Fire, Rejected, StorageFailure
 from interlock.store.sqlite import migrate
 from interlock.store.store import Store
 from tests.support import processes
+from tests.support.inside import inside
 from tests.support.machines import BATCH, TOGGLE
 from tests.support.records import breaches
 
@@ -119,7 +120,7 @@ def two_processes_write(path: Path, rounds: int) -> None:
         for share in shares:
             assert sum(len(store.history(id)) for id in share) == rounds
         assert store.verify().ok
-        writer = store._database._writer
+        writer = inside(store)._writer
         assert writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         (waits,) = writer.execute("PRAGMA busy_timeout").fetchone()
         assert waits == 30_000
@@ -202,7 +203,7 @@ def test_O08_started_inside_a_transaction_that_rolled_back(store: Store) -> None
         )
     assert store.snapshot(id) == before
     assert store.history(id) == []
-    writer = store._database._writer
+    writer = inside(store)._writer
     assert writer.execute("SELECT count(*) FROM payloads").fetchone() == (0,)
 
 
@@ -210,7 +211,7 @@ def test_O08_nobody_sees_it_before_the_commit(path: Path) -> None:
     with interlock.open(f"sqlite:///{path}") as store:
         id = store.instantiate(TOGGLE)
         with interlock.open(f"sqlite:///{path}") as other:
-            writer = store._database._writer
+            writer = inside(store)._writer
             seen: list[object] = []
             writer.set_trace_callback(
                 lambda sql: (

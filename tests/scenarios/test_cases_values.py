@@ -20,6 +20,7 @@ import pytest
 import interlock
 from interlock import InvalidRequest, Limits, Rejected, StorageFailure
 from interlock.store.store import Store
+from tests.support.inside import inside
 from tests.support.machines import BATCH, TOGGLE
 
 
@@ -337,10 +338,10 @@ def test_P03_wall_difference_used_as_a_sleep(path: Path, monkeypatch: pytest.Mon
         id = store.instantiate(TOGGLE)
         monkeypatch.setattr(time, "time", broken)
         with interlock.open(f"sqlite:///{path}?busy_ms=1") as other:
-            other._database._writer.execute("BEGIN IMMEDIATE")
+            inside(other)._writer.execute("BEGIN IMMEDIATE")
             with pytest.raises(StorageFailure, match="locked"):
                 store.fire(id, "go")
-            other._database._writer.execute("ROLLBACK")
+            inside(other)._writer.execute("ROLLBACK")
         assert store.fire(id, "go") == "on"
     waits: list[float] = []
     sleep = time.sleep

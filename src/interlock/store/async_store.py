@@ -49,9 +49,6 @@ class AsyncDatabase(Protocol):
     def together(self) -> bool: ...
 
     @property
-    def lanes(self) -> int: ...
-
-    @property
     def patience(self) -> float: ...
 
     @property
@@ -314,7 +311,7 @@ class AsyncStore(Face):
         async def alone(attempt: Attempt, error: BaseException | None) -> Answered:
             return await run_async(self._database, self._writer.alone(planner, attempt, error))
 
-        return AsyncGroup(commit, alone, self._database.bound, self._database.lanes)
+        return AsyncGroup(commit, alone, self._database.bound)
 
     async def _submit(
         self, group: AsyncGroup[Attempt, Answered], attempt: Attempt, connection: Any

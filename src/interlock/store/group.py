@@ -1,8 +1,7 @@
 """Committing together: callers that wait share one commit.
 
 A caller joins the batch that is gathering and waits for its turn at it. Who has the turn first
-leads: once no other batch of its lane is being committed, it closes this one and commits it for all
-who joined.
+leads: once no other batch is being committed, it closes this one and commits it for all who joined.
 So a lone caller commits at once, and those who come while a commit is under way share the next one.
 There is no thread but the callers' own.
 
@@ -20,7 +19,6 @@ its caller and beside the next batches: nobody waits for it but its caller.
 
 import threading
 from collections.abc import Callable, Sequence
-from itertools import cycle
 from typing import Generic, NamedTuple, TypeVar
 
 from interlock.core.rejection import StorageFailure
@@ -61,17 +59,15 @@ class _Batch(Generic[Call, Answer]):
     """Calls that are committed together.
 
     Attributes:
-        lane: held while a batch of this lane is committed.
         turn: held by the caller who leads, then by each of the others for as long as it takes to
             see that the batch is closed.
         closed: nobody may join, and nobody else is to lead.
         error: why tickets have no answer.
     """
 
-    __slots__ = ("closed", "error", "lane", "tickets", "turn")
+    __slots__ = ("closed", "error", "tickets", "turn")
 
-    def __init__(self, lane: threading.Lock) -> None:
-        self.lane = lane
+    def __init__(self) -> None:
         self.tickets: list[_Ticket[Call, Answer]] = []
         self.turn = threading.Lock()
         self.closed = False
@@ -86,21 +82,19 @@ class Group(Generic[Call, Answer]):
         alone: answers one call that was left out, or whose commit was broken off, perhaps after it
             had happened: called by the waiting caller itself with the call and with why it was
             broken off.
-        lanes: how many commits may be under way at once.
     """
 
     def __init__(
         self,
         commit: Callable[[Sequence[Call]], Sequence[Answer | GoAlone]],
         alone: Callable[[Call, BaseException | None], Answer],
-        lanes: int = 1,
     ) -> None:
         self._commit = commit
         self._alone = alone
         self._mutex = threading.Lock()
-        self._lanes = cycle([threading.Lock() for _ in range(lanes)])
+        self._committing = threading.Lock()
         self._inside: set[int] = set()  # the threads that are in `submit`
-        self._gathering: _Batch[Call, Answer] = _Batch(next(self._lanes))
+        self._gathering: _Batch[Call, Answer] = _Batch()
 
     def submit(self, call: Call) -> Answer:
         """Have `call` committed and give its answer, leading or waiting as it falls.
@@ -126,7 +120,7 @@ class Group(Generic[Call, Answer]):
         with self._mutex:
             batch = self._gathering
             if len(batch.tickets) >= BATCH_MAX:
-                batch = self._gathering = _Batch(next(self._lanes))
+                batch = self._gathering = _Batch()
             batch.tickets.append(ticket)
         with batch.turn:
             if not batch.closed:
@@ -139,10 +133,10 @@ class Group(Generic[Call, Answer]):
         return self._alone(ticket.call, answer.error) if isinstance(answer, GoAlone) else answer
 
     def _lead(self, batch: _Batch[Call, Answer]) -> None:
-        with batch.lane:
+        with self._committing:
             with self._mutex:
                 if self._gathering is batch:
-                    self._gathering = _Batch(next(self._lanes))
+                    self._gathering = _Batch()
                 batch.closed = True
                 tickets = [ticket for ticket in batch.tickets if not ticket.withdrawn]
             try:

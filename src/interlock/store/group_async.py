@@ -24,7 +24,6 @@ class AsyncGroup(Generic[Call, Answer]):
     Args:
         commit, alone: as for `Group`.
         bound: seconds that a cancelled caller waits for an outcome.
-        lanes: how many commits may be under way at once.
     """
 
     def __init__(
@@ -32,24 +31,20 @@ class AsyncGroup(Generic[Call, Answer]):
         commit: Callable[[Sequence[Call]], Awaitable[Sequence[Answer | GoAlone]]],
         alone: Callable[[Call, BaseException | None], Coroutine[Any, Any, Answer]],
         bound: float,
-        lanes: int = 1,
     ) -> None:
         self._commit = commit
         self._alone = alone
         self._bound = bound
         self._gathering: list[tuple[Call, asyncio.Future[Answer | GoAlone]]] = []
-        self._lanes = lanes
-        self._committing: set[asyncio.Task[None]] = set()
+        self._committing: asyncio.Task[None] | None = None
 
     async def submit(self, call: Call) -> Answer:
         """Have `call` committed and give its answer."""
         future: asyncio.Future[Answer | GoAlone] = asyncio.get_running_loop().create_future()
         ticket = (call, future)
         self._gathering.append(ticket)
-        if len(self._committing) < self._lanes:
-            task = asyncio.create_task(self._commit_all())
-            self._committing.add(task)
-            task.add_done_callback(self._committing.discard)
+        if self._committing is None:
+            self._committing = asyncio.create_task(self._commit_all())
         try:
             answer = await asyncio.shield(future)
         except asyncio.CancelledError as error:
@@ -74,7 +69,7 @@ class AsyncGroup(Generic[Call, Answer]):
                 batch, self._gathering = self._gathering[:BATCH_MAX], self._gathering[BATCH_MAX:]
                 await self._commit_one(batch)
         finally:  # at once: who comes next has to see that nobody commits for them
-            self._committing.discard(asyncio.current_task())
+            self._committing = None
 
     async def _commit_one(
         self, batch: "list[tuple[Call, asyncio.Future[Answer | GoAlone]]]"

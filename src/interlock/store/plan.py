@@ -45,6 +45,8 @@ class Transaction(NamedTuple):
         make: makes the plan; called again should the transaction have to be repeated.
         writes: it does not only read.
         holds: rows that it locks stay locked until it ends.
+        since: when the call began, by `time.monotonic()`: a database that may be away answers it
+            within its bound from then; 0 is now.
         lenient: text that is not UTF-8 is read as well, its odd bytes as surrogates.
     """
 
@@ -52,6 +54,7 @@ class Transaction(NamedTuple):
     writes: bool = False
     holds: bool = False
     lenient: bool = False
+    since: float = 0.0
 
 
 class Pause(NamedTuple):
@@ -70,7 +73,10 @@ class CommitUncertain(Exception):
         failure: what to say if it was not.
         answer: what the plan gave, true if it was.
         lost: with the connection, so what was sent may still be executed.
+        since: when the call began; see `Transaction`.
     """
+
+    since = 0.0
 
     def __init__(self, failure: StorageFailure, answer: Any, *, lost: bool = False) -> None:
         super().__init__(str(failure))

@@ -35,7 +35,6 @@ class Database(Protocol):
     Attributes:
         shared: other processes may keep instances locked for long.
         together: calls that wait are committed together.
-        lanes: how many commits may be under way at once.
         patience: seconds that a call goes on with a database that is away.
         least, beyond: see `store.verify.Reader`.
     """
@@ -45,9 +44,6 @@ class Database(Protocol):
 
     @property
     def together(self) -> bool: ...
-
-    @property
-    def lanes(self) -> int: ...
 
     @property
     def patience(self) -> float: ...
@@ -424,7 +420,7 @@ class Store(Face):
         def alone(attempt: Attempt, error: BaseException | None) -> Answered:
             return run(self._database, self._writer.alone(planner, attempt, error))
 
-        return Group(commit, alone, self._database.lanes)
+        return Group(commit, alone)
 
     def _submit(self, group: Group[Attempt, Answered], attempt: Attempt, connection: Any) -> str:
         if connection is not None:

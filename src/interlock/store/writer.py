@@ -11,6 +11,7 @@
 """
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeAlias
@@ -51,10 +52,11 @@ class Patience:
 
     Args:
         seconds: 0 for a database that neither goes away nor asks.
+        since: when the call began; 0 is now.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self._ends = time.monotonic() + seconds if seconds else 0.0
+    def __init__(self, seconds: float, since: float = 0.0) -> None:
+        self._ends = (since or time.monotonic()) + seconds if seconds else 0.0
 
     def allows(self, failure: StorageFailure) -> bool:
         """Whether to try again after a failure."""
@@ -67,7 +69,8 @@ class Patience:
 
 def patiently(transaction: Transaction, seconds: float) -> Procedure[Any]:
     """Drive a transaction, again should the database be away or ask for it."""
-    patience = Patience(seconds)
+    transaction = transaction._replace(since=transaction.since or time.monotonic())
+    patience = Patience(seconds, transaction.since)
     while True:
         try:
             return (yield transaction)
@@ -139,9 +142,8 @@ class Writer:
                 return [failure for _ in attempts]
         except OutcomeUnknown as unknown:
             return [_outcome_unknown(attempt, unknown) for attempt in attempts]
-        except Exception as error:  # unforeseen, and the fault of one of them: the clock, say
-            if len(attempts) == 1:
-                return [error]
+        except Exception as error:  # unforeseen, as of a clock or a signal handler, at any moment
+            return [error if len(attempts) == 1 else GoAlone(error) for _ in attempts]
         return [GoAlone() for _ in attempts]
 
     def alone(
@@ -155,7 +157,12 @@ class Writer:
         self._forget([attempt])
         make = partial(planner, [attempt], {}, held=True, again=error is not None)
         try:
-            (outcome,) = yield from self._write(planner, [attempt], make, holds=True)
+            if error is not None and self._patience:
+                written = yield from self._send_again(planner, [attempt], error)
+                self._standings.keep(written.standings)
+                (outcome,) = written.outcomes
+            else:
+                (outcome,) = yield from self._write(planner, [attempt], make, holds=True)
         except StorageFailure as failure:
             return failure if error is None else _outcome_unknown(attempt, error)
         except OutcomeUnknown as unknown:
@@ -169,12 +176,43 @@ class Writer:
     ) -> Procedure[Sequence[Answered | GoAlone]]:
         """Write what needs no waiting for others."""
         make = partial(planner, attempts, self._standings.kept, free=True)
+        since = time.monotonic()
+        transaction = Transaction(make, writes=True, since=since)
         try:
-            written: Written = yield from patiently(Transaction(make, writes=True), self._patience)
+            written: Written = yield from patiently(transaction, self._patience)
         except CommitUncertain as uncertain:
-            return [GoAlone(uncertain) for _ in attempts]
+            uncertain.since = since
+            return (yield from self._part(planner, attempts, uncertain))
         self._standings.keep(written.standings)
         return [GoAlone() if outcome is None else outcome for outcome in written.outcomes]
+
+    def _part(
+        self, planner: Planner, attempts: Sequence[Attempt], uncertain: CommitUncertain
+    ) -> Procedure[Sequence[Answered | GoAlone]]:
+        """Part a batch that may have been executed, or may still be.
+
+        Fires on one instance were decided one upon the other. Alone, a later one might be refused,
+        though the batch may yet come and bring it about; so these are sent again in their order.
+        """
+        fires = [attempt for attempt in attempts if isinstance(attempt, FireAttempt)]
+        counts = Counter(fire.instance_id for fire in fires)
+        runs = [fire for fire in fires if counts[fire.instance_id] > 1]
+        answers: dict[str, Answered] = {}
+        if runs:
+            try:
+                written = yield from self._send_again(planner, runs, uncertain)
+            except OutcomeUnknown as unknown:
+                answers = {fire.transition_id: _outcome_unknown(fire, unknown) for fire in runs}
+            else:
+                self._standings.keep(written.standings)
+                told = zip(runs, written.outcomes, strict=True)
+                answers = {fire.transition_id: state for fire, state in told if state is not None}
+        return [
+            answers.get(attempt.transition_id, GoAlone(uncertain))
+            if isinstance(attempt, FireAttempt)
+            else GoAlone(uncertain)
+            for attempt in attempts
+        ]
 
     def _write(
         self,
@@ -185,31 +223,36 @@ class Writer:
         holds: bool = False,
     ) -> Procedure[Sequence[Outcome | None]]:
         written: Written
-        transaction = Transaction(make, writes=True, holds=holds)
+        since = time.monotonic() if self._patience else 0.0
+        transaction = Transaction(make, writes=True, holds=holds, since=since)
         try:
             if self._patience:
                 written = yield from patiently(transaction, self._patience)
             else:
                 written = yield transaction
         except StorageFailure as failure:
-            if failure.kind != "refused" or holds:
+            # Nobody moves what is held; but births hold nothing, and may lose the race for a key.
+            if failure.kind != "refused" or (holds and isinstance(attempts[0], FireAttempt)):
                 raise
-            written = yield from self._write_afresh(planner, attempts)
+            written = yield from self._write_afresh(planner, attempts, since)
         except CommitUncertain as uncertain:
+            uncertain.since = since
             written = yield from self._learn(planner, attempts, uncertain)
         if written.standings:
             self._standings.keep(written.standings)
         return written.outcomes
 
     def _write_afresh(
-        self, planner: Planner, attempts: Sequence[Attempt | Rejected]
+        self, planner: Planner, attempts: Sequence[Attempt | Rejected], since: float
     ) -> Procedure[Written]:
         """Drive the plan once more, on what it reads: what was kept is out of date."""
         self._forget(attempts)
-        again = Transaction(partial(planner, attempts, {}, held=True), writes=True, holds=True)
+        make = partial(planner, attempts, {}, held=True)
+        again = Transaction(make, writes=True, holds=True, since=since)
         try:
             written: Written = yield from patiently(again, self._patience)
         except CommitUncertain as uncertain:
+            uncertain.since = since
             written = yield from self._learn(planner, attempts, uncertain)
         return written
 
@@ -222,7 +265,7 @@ class Writer:
         if not tried:  # so there was nothing to commit
             return answer
         if uncertain.lost:
-            return (yield from self._send_again(planner, attempts, tried[0], uncertain))
+            return (yield from self._send_again(planner, attempts, uncertain))
         try:
             if (yield Transaction(partial(find_attempts, self._tenant, tried))):
                 return answer
@@ -235,21 +278,29 @@ class Writer:
         self,
         planner: Planner,
         attempts: Sequence[Attempt | Rejected],
-        first: Attempt,
-        uncertain: CommitUncertain,
+        why: BaseException,
     ) -> Procedure[Written]:
-        """Send attempts again that may or may not have been executed, or may still be."""
-        patience = Patience(self._patience)
+        """Send attempts again that may or may not have been executed, or may still be.
+
+        However long the first sending took, half of the patience is left for it.
+        """
+        since = why.since if isinstance(why, CommitUncertain) else 0.0
+        since = since or time.monotonic()
+        patience = Patience(self._patience, max(since, time.monotonic() - self._patience / 2))
         make = partial(planner, attempts, {}, held=True, again=True)
         self._forget(attempts)
-        while not patience.is_over():
+        while True:
             yield Pause(PAUSE)
             try:
-                written: Written = yield Transaction(make, writes=True, holds=True)
-            except (StorageFailure, CommitUncertain):
-                continue
-            return written
-        raise _outcome_unknown(first, uncertain) from uncertain
+                written: Written = yield Transaction(make, writes=True, holds=True, since=since)
+            except (StorageFailure, CommitUncertain) as failure:
+                closed = isinstance(failure, StorageFailure) and failure.kind == "closed"
+                if closed or patience.is_over():
+                    break
+            else:
+                return written
+        tried = next(attempt for attempt in attempts if not isinstance(attempt, Rejected))
+        raise _outcome_unknown(tried, why) from why
 
     def _forget(self, attempts: Sequence[Attempt | Rejected]) -> None:
         self._standings.forget(one.instance_id for one in attempts if isinstance(one, FireAttempt))

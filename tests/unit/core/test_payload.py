@@ -13,6 +13,7 @@ import interlock
 from interlock import PURGED, Entry
 from interlock.core.payload import canonical, decode_payload, encode_payload
 from interlock.core.text import clipped, nearest, text_fault
+from tests.support.inside import inside
 from tests.support.strategies import blanks, examples
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
@@ -135,7 +136,7 @@ def test_a_destroyed_payload_is_said_to_be_destroyed() -> None:
         id = store.instantiate(machine, instance_metadata={"name": "Ann"})
         store.fire(id, "go", reason="personal")
         store.fire(id, "go")
-        store._database._writer.execute("UPDATE payloads SET salt = NULL, content = NULL")
+        inside(store)._writer.execute("UPDATE payloads SET salt = NULL, content = NULL")
         first, second = store.history(id)
         assert first.reason is PURGED
         assert second.reason is None

@@ -4,6 +4,7 @@ import pytest
 
 from interlock.store.plan import Row, Statement
 from interlock.store.store import Store
+from tests.support.inside import inside
 from tests.support.machines import TOGGLE
 from tests.support.plans import through
 
@@ -14,7 +15,7 @@ def test_a_key_is_looked_up_but_a_known_instance_is_not(
     id = store.instantiate(TOGGLE)
     store.fire(id, "go")
     names: list[str] = []
-    write = store._database.write
+    write = inside(store).write
 
     def listen(statement: Statement, rows: list[Row]) -> list[Row]:
         names.append(statement.name)

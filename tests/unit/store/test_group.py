@@ -126,22 +126,6 @@ def test_many_threads_lose_and_double_nothing() -> None:
     assert sorted(answered) == list(range(16 * 200))
 
 
-def test_as_many_commits_as_there_are_lanes_are_under_way_at_once() -> None:
-    gate = Gate()
-    group = Group(gate.commit, never, lanes=2)
-    with ThreadPoolExecutor(8) as pool:
-        futures = [pool.submit(group.submit, 0)]
-        gate.entered.acquire()
-        futures.append(pool.submit(group.submit, 1))
-        gate.entered.acquire()
-        futures.append(pool.submit(group.submit, 2))
-        wait_until_gathered(group, 1)
-        assert sorted(gate.batches) == [[0], [1]]
-        gate.leave.release(3)
-        assert [future.result(5) for future in futures] == [0, 10, 20]
-    assert sorted(gate.batches) == [[0], [1], [2]]
-
-
 def test_a_call_that_was_left_out_goes_on_alone_in_its_own_thread() -> None:
     threads: list[str] = []
 

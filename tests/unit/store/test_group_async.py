@@ -66,22 +66,6 @@ def test_a_batch_has_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
     asyncio.run(main())
 
 
-def test_as_many_commits_as_there_are_lanes_are_under_way_at_once() -> None:
-    async def main() -> None:
-        gate = Gate()
-        group = AsyncGroup(gate.commit, never, BOUND, lanes=2)
-        tasks = await started(group, 0)
-        tasks += await started(group, 1)
-        assert gate.batches == [[0], [1]]
-        tasks += await started(group, 2)
-        assert gate.batches == [[0], [1]]
-        for _ in range(3):
-            gate.leave.release()
-        assert await asyncio.gather(*tasks) == [0, 10, 20]
-
-    asyncio.run(main())
-
-
 def test_a_call_that_comes_as_the_last_commit_ends_is_committed() -> None:
     """Whoever sees that commits are under way must be seen by the one that is."""
 

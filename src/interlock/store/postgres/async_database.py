@@ -1,6 +1,7 @@
 """A PostgreSQL database for an event loop: no thread waits for the server."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -15,17 +16,27 @@ from interlock.store.postgres.connecting import (
     SET,
     AsyncBounded,
     Channel,
+    is_open,
     options,
     raw_cursor_async,
 )
-from interlock.store.postgres.database import GONE, IDLE, Base, Database, Pools
+from interlock.store.postgres.database import GONE, IDLE, LEAST, Base, Database, Pools
 from interlock.store.postgres.errors import translate
 from interlock.store.postgres.joined import AsyncJoined
 from interlock.store.postgres.migrate import prepare, schema_faults
 from interlock.store.postgres.session import Sent, Session
-from interlock.store.postgres.settings import Settings
+from interlock.store.postgres.settings import RECONNECT, Settings
 
-_pools: Pools[AsyncConnectionPool[AsyncBounded]] = Pools()
+
+class AsyncPool(AsyncConnectionPool[AsyncBounded]):
+    """See `database.Pool`."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        self.lent: set[object] = set()
+        super().__init__(*given, **more)
+
+
+_pools: Pools[AsyncPool] = Pools()
 
 
 class AsyncDatabase(Base):
@@ -33,7 +44,6 @@ class AsyncDatabase(Base):
 
     def __init__(self, settings: Settings, tenant: str = "") -> None:
         super().__init__(settings, tenant)
-        self.bound = (settings.busy_ms + settings.away_ms) / 1000
         self._blocking: Database | None = None
 
     @property
@@ -57,9 +67,9 @@ class AsyncDatabase(Base):
 
     async def run(self, transaction: Transaction) -> Any:
         """Drive the plan of a transaction."""
-        async with self._connection() as connection:
-            connection.answer_within = self.bound
-            return await self._drive(connection, self._session(transaction))
+        ends = self._ends(transaction.since)
+        async with self._connection(ends) as connection:
+            return await self._drive(connection, self._session(transaction), ends)
 
     @asynccontextmanager
     async def join(self, connection: Any) -> AsyncIterator[AsyncJoined]:
@@ -92,19 +102,19 @@ class AsyncDatabase(Base):
         except psycopg.Error as error:
             raise translate(error, self.where) from error
 
-    def _make_pool(self) -> AsyncConnectionPool[AsyncBounded]:
+    def _make_pool(self) -> AsyncPool:
         settings = self.settings
 
         async def configure(connection: AsyncBounded) -> None:
             await _configure(connection, settings)
 
-        return AsyncConnectionPool(
+        return AsyncPool(
             settings.conninfo,
             connection_class=AsyncBounded,
             kwargs=options(settings),
             min_size=1,
             max_size=settings.pool_max,
-            timeout=self.patience,
+            reconnect_timeout=RECONNECT,
             configure=configure,
             open=False,
             name="interlock",
@@ -118,24 +128,46 @@ class AsyncDatabase(Base):
             return found
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[AsyncBounded]:
-        """Give a connection, set to the tenant."""
-        self._check_usable()
+    async def _connection(self, ends: float = 0.0) -> AsyncIterator[AsyncBounded]:
+        """Give a connection, set to the tenant; see `Database`."""
+        ends = ends or self._ends(0.0)
+        connection = await self._take(ends)
+        token = object()
+        self._pool.lent.add(token)
         try:
-            connection = await self._pool.getconn()
-        except PoolTimeout as error:
-            raise self._no_connection(error, self._pool) from error
-        except psycopg.Error as error:  # closed meanwhile
-            raise translate(error, self.where) from error
-        try:
+            connection.answer_within = self._answer_within(ends)
             if connection.tenant != self.tenant:
                 await self._set_tenant(connection)
             yield connection
         finally:
-            if connection.info.transaction_status not in (IDLE, GONE):
-                with suppress(psycopg.Error):
-                    await connection.roll_back()
+            await asyncio.shield(self._give_back(connection, token))
+
+    async def _take(self, ends: float) -> AsyncBounded:
+        """Take a connection from the pool; one that the server has ended is put aside."""
+        gives_up = min(time.monotonic() + max(self.patience, RECONNECT), ends)
+        while True:
+            self._check_usable()
+            left = gives_up - time.monotonic()
+            try:
+                connection = await self._pool.getconn(max(LEAST, min(RECONNECT, left)))
+            except PoolTimeout as error:
+                if left > RECONNECT:
+                    continue
+                raise self._no_connection(len(self._pool.lent)) from error
+            except psycopg.Error as error:  # closed meanwhile
+                raise translate(error, self.where) from error
+            if is_open(connection):
+                return connection
             await self._pool.putconn(connection)
+
+    async def _give_back(self, connection: AsyncBounded, token: object) -> None:
+        """Give a connection back to the pool, even if the caller is cancelled a second time."""
+        if connection.info.transaction_status not in (IDLE, GONE):
+            connection.answer_within = RECONNECT
+            with suppress(psycopg.Error):
+                await connection.roll_back()
+        await self._pool.putconn(connection)
+        self._pool.lent.discard(token)
 
     async def _set_tenant(self, connection: AsyncBounded) -> None:
         try:
@@ -144,11 +176,12 @@ class AsyncDatabase(Base):
             raise translate(error, self.where) from error
         connection.tenant = self.tenant
 
-    async def _drive(self, connection: AsyncBounded, session: Session[T]) -> T:
+    async def _drive(self, connection: AsyncBounded, session: Session[T], ends: float) -> T:
         sent = None
         try:
             sent = next(session)
             while True:
+                connection.answer_within = self._answer_within(ends)
                 sent = session.send(await _send(connection, sent))
         except StopIteration as end:
             answer: T = end.value
@@ -172,6 +205,7 @@ async def _send(connection: AsyncBounded, sent: Sent) -> list[Row]:
 
 
 async def _configure(connection: AsyncBounded, settings: Settings) -> None:
+    connection.answer_within = settings.bound
     connection.channel = Channel(connection)
     cursor = raw_cursor_async(connection)
     for name, value in settings.session.items():

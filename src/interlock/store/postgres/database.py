@@ -6,6 +6,7 @@ the tenant it was last set to, and is set anew only for another.
 
 import os
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -20,17 +21,26 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from interlock.core.rejection import StorageFailure
 from interlock.store.connection import beneath
 from interlock.store.plan import CommitUncertain, Plan, Row, T, Transaction
-from interlock.store.postgres.connecting import SET, Bounded, Channel, options, raw_cursor
+from interlock.store.postgres.connecting import (
+    SET,
+    Bounded,
+    Channel,
+    is_open,
+    options,
+    raw_cursor,
+)
 from interlock.store.postgres.errors import is_lost, translate
 from interlock.store.postgres.joined import Joined
 from interlock.store.postgres.migrate import prepare, quote_identifier, schema_faults
 from interlock.store.postgres.session import Sent, Session, reading, writing
-from interlock.store.postgres.settings import Settings
+from interlock.store.postgres.settings import RECONNECT, Settings
 from interlock.store.statements import Query, load_statements
 
-Pool = TypeVar("Pool")
+P = TypeVar("P")
 
 _FILE = Path(__file__).parent / "statements.sql"
+
+LEAST = 0.1  # seconds for an answer, when the time of a call is over
 
 
 @cache
@@ -43,21 +53,21 @@ def queries(schema: str) -> dict[str, Query]:
     }
 
 
-class Pools(Generic[Pool]):
+class Pools(Generic[P]):
     """The pools of this process, each shared by those that asked for one like it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._pools: dict[object, tuple[Pool, int]] = {}
+        self._pools: dict[object, tuple[P, int]] = {}
 
-    def take(self, key: object, make: Callable[[], Pool]) -> Pool:
+    def take(self, key: object, make: Callable[[], P]) -> P:
         """Give the pool of a key, made when it is first asked for."""
         with self._lock:
             pool, users = self._pools.get(key) or (make(), 0)
             self._pools[key] = (pool, users + 1)
             return pool
 
-    def give_back(self, key: object) -> Pool | None:
+    def give_back(self, key: object) -> P | None:
         """Give the pool if nobody else uses it, for closing."""
         with self._lock:
             pool, users = self._pools.pop(key)
@@ -71,7 +81,6 @@ class Base:
     """What the synchronous and the asynchronous database share."""
 
     shared = True
-    lanes = int(__import__("os").environ.get("LANES", "1"))
     least, beyond = "\x01", "\U0010ffff" * 300  # of the characters, which NUL is none of
 
     def __init__(self, settings: Settings, tenant: str) -> None:
@@ -79,6 +88,7 @@ class Base:
         self.where = settings.where
         self.together = settings.together
         self.patience = settings.away_ms / 1000
+        self.bound = settings.bound
         self.tenant = tenant
         self.statements = queries(settings.schema)
         self._closed = False
@@ -120,16 +130,40 @@ class Base:
             return CommitUncertain(failure, None, lost=True)
         return failure
 
-    def _no_connection(self, error: Exception, pool: Any) -> StorageFailure:
+    def _ends(self, since: float) -> float:
+        """Say until when a call has to be answered."""
+        return (since or time.monotonic()) + self.bound
+
+    def _answer_within(self, ends: float) -> float:
+        """Say how long to wait for an answer.
+
+        Half of the patience is kept for looking elsewhere whether what was sent was executed.
+        """
+        longest = self.bound - self.patience / 2
+        return max(LEAST, min(longest, ends - time.monotonic()))
+
+    def _no_connection(self, lent: int) -> StorageFailure:
         """Say why the pool gave none."""
-        if pool.get_stats().get("pool_size", 0) and not self._closed:
+        if lent >= self.settings.pool_max:
             what = f"all {self.settings.pool_max} connections were in use"
             return StorageFailure(f"{self.where}: {what}", kind="busy", retryable=True)
-        what = f"the server cannot be reached ({error})"
+        what = f"the server cannot be reached (no connection came about in {self.patience:g} s)"
         return StorageFailure(f"{self.where}: {what}", kind="unreachable", retryable=True)
 
 
-_pools: Pools[ConnectionPool[Bounded]] = Pools()
+class Pool(ConnectionPool[Bounded]):
+    """A pool that knows how many of its connections are in use.
+
+    Attributes:
+        lent: something for each of them.
+    """
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        self.lent: set[object] = set()
+        super().__init__(*given, **more)
+
+
+_pools: Pools[Pool] = Pools()
 
 
 class Database(Base):
@@ -154,15 +188,15 @@ class Database(Base):
             StorageFailure: nothing was written.
             CommitUncertain: what was sent last may have been committed, or may yet be.
         """
-        with self._connection() as connection:
-            connection.answer_within = self._bound
-            return self._drive(connection, self._session(transaction))
+        ends = self._ends(transaction.since)
+        with self._connection(ends) as connection:
+            return self._drive(connection, self._session(transaction), ends)
 
     def read(self, plan: Plan[T], *, lenient: bool = False) -> T:  # noqa: ARG002 - text is text
         """Drive a reading plan on one snapshot of the database, however long it takes."""
         with self._connection() as connection:
             connection.answer_within = None
-            return self._drive(connection, reading(self.statements, plan))
+            return self._drive(connection, reading(self.statements, plan), None)
 
     def schema_faults(self) -> list[str]:
         """Say where the schema is not the one that the migrations make."""
@@ -193,10 +227,6 @@ class Database(Base):
         if pool is not None:
             pool.close()
 
-    @property
-    def _bound(self) -> float:
-        return (self.settings.busy_ms + self.settings.away_ms) / 1000
-
     def _prepare(self) -> None:
         """Find the store or make it, on a connection of its own: its failure is told at once."""
         settings = self.settings
@@ -209,15 +239,15 @@ class Database(Base):
         except psycopg.Error as error:
             raise translate(error, self.where) from error
 
-    def _make_pool(self) -> ConnectionPool[Bounded]:
+    def _make_pool(self) -> Pool:
         settings = self.settings
-        return ConnectionPool(
+        return Pool(
             settings.conninfo,
             connection_class=Bounded,
             kwargs=options(settings),
             min_size=1,
             max_size=settings.pool_max,
-            timeout=self.patience,
+            reconnect_timeout=RECONNECT,
             configure=lambda connection: _configure(connection, settings),
             open=False,
             name="interlock",
@@ -230,23 +260,45 @@ class Database(Base):
             return found
 
     @contextmanager
-    def _connection(self) -> Iterator[Bounded]:
-        """Give a connection, set to the tenant."""
-        self._check_usable()
+    def _connection(self, ends: float = 0.0) -> Iterator[Bounded]:
+        """Give a connection, set to the tenant.
+
+        Args:
+            ends: when the call is over; 0 for the bound from now.
+        """
+        ends = ends or self._ends(0.0)
+        connection = self._take(ends)
+        token = object()
+        self._pool.lent.add(token)
         try:
-            connection = self._pool.getconn()
-        except PoolTimeout as error:
-            raise self._no_connection(error, self._pool) from error
-        except psycopg.Error as error:  # closed meanwhile
-            raise translate(error, self.where) from error
-        try:
+            connection.answer_within = self._answer_within(ends)
             if connection.tenant != self.tenant:
                 self._set_tenant(connection)
             yield connection
         finally:
             if connection.info.transaction_status not in (IDLE, GONE):
+                connection.answer_within = RECONNECT
                 with suppress(psycopg.Error):
                     connection.roll_back()
+            self._pool.putconn(connection)
+            self._pool.lent.discard(token)  # only now: the next may have it already
+
+    def _take(self, ends: float) -> Bounded:
+        """Take a connection from the pool; one that the server has ended is put aside."""
+        gives_up = min(time.monotonic() + max(self.patience, RECONNECT), ends)
+        while True:
+            self._check_usable()
+            left = gives_up - time.monotonic()
+            try:
+                connection = self._pool.getconn(max(LEAST, min(RECONNECT, left)))
+            except PoolTimeout as error:
+                if left > RECONNECT:
+                    continue
+                raise self._no_connection(len(self._pool.lent)) from error
+            except psycopg.Error as error:  # closed meanwhile
+                raise translate(error, self.where) from error
+            if is_open(connection):
+                return connection
             self._pool.putconn(connection)
 
     def _set_tenant(self, connection: Bounded) -> None:
@@ -256,11 +308,13 @@ class Database(Base):
             raise translate(error, self.where) from error
         connection.tenant = self.tenant
 
-    def _drive(self, connection: Bounded, session: Session[T]) -> T:
+    def _drive(self, connection: Bounded, session: Session[T], ends: float | None) -> T:
         sent = None
         try:
             sent = next(session)
             while True:
+                if ends is not None:
+                    connection.answer_within = self._answer_within(ends)
                 sent = session.send(_send(connection, sent))
         except StopIteration as end:
             answer: T = end.value
@@ -284,6 +338,7 @@ def _send(connection: Bounded, sent: Sent) -> list[Row]:
 
 
 def _configure(connection: Bounded, settings: Settings) -> None:
+    connection.answer_within = settings.bound
     connection.channel = Channel(connection)
     cursor = raw_cursor(connection)
     for name, value in settings.session.items():

@@ -28,6 +28,8 @@ _KINDS = {
     "08": _AWAY,
     "23": _REFUSED,
     "25006": _READ_ONLY,
+    "25P03": _AWAY,  # the server ends sessions that idle in a transaction,
+    "25P04": _AWAY,  # or whose transaction takes too long,
     "3D000": _MISSING,
     "3F000": _MISSING,
     "40001": _CONFLICT,
@@ -41,6 +43,7 @@ _KINDS = {
     "57P01": _AWAY,
     "57P02": _AWAY,
     "57P03": _AWAY,
+    "57P05": _AWAY,  # or that idle
     "58030": _Kind("io", "the disk failed", retryable=True),
     "P0001": _REFUSED,
     "XX001": _DAMAGED,
@@ -74,7 +77,7 @@ def is_lost(error: psycopg.Error) -> bool:
     code = error.sqlstate
     if code is None:
         return isinstance(error, psycopg.OperationalError)
-    return code.startswith("08") or code in ("57P01", "57P02", "57P03")
+    return _kind(error) is _AWAY or error.diag.severity_nonlocalized in ("FATAL", "PANIC")
 
 
 def is_conflict(error: psycopg.Error) -> bool:

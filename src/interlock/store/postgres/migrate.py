@@ -248,6 +248,7 @@ _FUNCTION = re.compile(
     r"CREATE FUNCTION \$schema\.(\w+\(.*?\)) (RETURNS .*?) AS \$\$(.*)\$\$", re.DOTALL
 )
 _TRIGGER = re.compile(r"CREATE TRIGGER (\w+) .*?\sON \$schema\.(\w+)\n.*", re.DOTALL)
+_ADDED = re.compile(r"ALTER TABLE \$schema\.(\w+) ADD CONSTRAINT (\w+) (.*)")
 _SECURITY = re.compile(r"ALTER TABLE \$schema\.(\w+) (ENABLE ROW LEVEL SECURITY, FORCE .*)")
 _POLICY = re.compile(r"CREATE POLICY (\w+) ON \$schema\.(\w+)\n(.*)", re.DOTALL)
 
@@ -268,6 +269,8 @@ def _own_schema() -> dict[_Object, tuple[str, str]]:
             own[_Object("function", "", found[1])] = found[2], found[3]
         elif found := _TRIGGER.match(statement):
             own[_Object("trigger", found[2], found[1])] = found[0], ""
+        elif found := _ADDED.match(statement):
+            own[_Object("constraint", found[1], found[2])] = found[3], ""
         elif found := _SECURITY.match(statement):
             own[_Object("row security", found[1], found[1])] = found[2], ""
         elif found := _POLICY.match(statement):

@@ -3,6 +3,9 @@
 from typing import NamedTuple
 
 POOL_MAX = 10
+#: Seconds after which a pool that cannot connect is asked anew, or it would wait ever longer; and
+#: what a call may take at least.
+RECONNECT = 0.5
 
 
 class Settings(NamedTuple):
@@ -29,6 +32,11 @@ class Settings(NamedTuple):
     create: bool = True
 
     @property
+    def bound(self) -> float:
+        """Seconds after which a call is answered at the latest, counted from its turn."""
+        return max(RECONNECT, (self.busy_ms + self.away_ms) / 1000)
+
+    @property
     def where(self) -> str:
         """The store, as its owner knows it, without a password."""
         from psycopg.conninfo import conninfo_to_dict
@@ -44,7 +52,7 @@ class Settings(NamedTuple):
     def session(self) -> dict[str, str]:
         """What each session is set to."""
         return {
-            "lock_timeout": str(self.busy_ms),
+            "lock_timeout": str(max(1, self.busy_ms)),  # 0 would be no limit
             "default_transaction_isolation": "read committed",
             "default_transaction_read_only": "on" if self.read_only else "off",
             "jit": "off",  # it pays on long reports, never on statements of milliseconds

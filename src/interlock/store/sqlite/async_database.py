@@ -29,7 +29,7 @@ class AsyncDatabase:
         self._reading = ThreadPoolExecutor(READERS_KEPT, "interlock-reader")
         self.blocking: Database
         self._closed = False
-        self.shared, self.together, self.lanes, self.patience = False, True, 1, 0.0
+        self.shared, self.together, self.patience = False, True, 0.0
         self.bound = settings.busy_ms / 1000
 
     async def open(self) -> None:

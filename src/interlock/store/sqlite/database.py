@@ -71,13 +71,12 @@ class Database:
     """An open database. Safe to share between threads; not across a fork, which is refused.
 
     Attributes:
-        shared, together, lanes, patience, least, beyond: see `store.store.Database`. Nobody holds a row of
-            a file locked for long, and a file does not go away.
+        shared, together, patience, least, beyond: see `store.store.Database`. Nobody holds a
+            row of a file locked for long, and a file does not go away.
     """
 
     shared = False
     together = True
-    lanes = 1
     patience = 0.0
     least, beyond = "\0", b""  # bytes sort after text
 

@@ -25,7 +25,11 @@ _SEAL = f"""
     CREATE TRIGGER {_LEDGER}_insert BEFORE INSERT ON {_LEDGER}
     BEGIN SELECT RAISE(ABORT, 'interlock: migrations are applied when a store is opened'); END
 """
-_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
+# In a damaged file they may be of any type.
+_SCHEMA = """
+    SELECT CAST(type AS TEXT), CAST(name AS TEXT), CAST(tbl_name AS TEXT), CAST(sql AS TEXT)
+    FROM sqlite_schema WHERE sql IS NOT NULL AND name IS NOT NULL AND tbl_name IS NOT NULL
+"""
 
 
 class _Object(NamedTuple):

@@ -56,13 +56,16 @@ CREATE TABLE $schema.instances (
     idempotency_key text COLLATE "C",
     request_digest bytea,
     genesis_digest bytea NOT NULL,
-    CONSTRAINT instances_pkey PRIMARY KEY (tenant, root, id),
     CONSTRAINT instances_declaration FOREIGN KEY (tenant, declaration_digest) REFERENCES $schema.declarations (tenant, digest)
 ) WITH (fillfactor = 70);
 
 -- No index on current_state: each fire would pay for it. Lists by state filter a page's walk.
 CREATE INDEX instances_by_declaration ON $schema.instances USING btree (tenant, declaration_digest, root, id);
 CREATE INDEX instances_by_subject ON $schema.instances USING btree (tenant, subject_ref, root, id) WHERE (subject_ref IS NOT NULL);
+
+-- Made last: of two indexes that cost the same, as all do while a table is small, PostgreSQL takes the
+-- younger, and a prepared plan keeps it when the table has grown.
+ALTER TABLE $schema.instances ADD CONSTRAINT instances_pkey PRIMARY KEY (tenant, root, id);
 
 -- No foreign key to instances: the trigger that moves the instance gives the same guarantee, rows of
 -- instances are never removed, and the check would cost every entry some 20 microseconds.
