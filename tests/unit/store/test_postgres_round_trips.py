@@ -1,0 +1,149 @@
+"""What a call on PostgreSQL costs: pieces sent to the server, each of which is one round trip."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+import interlock
+from interlock.store.postgres import async_database
+from interlock.store.postgres import database as module
+from interlock.testing import Blocking
+from tests.support.machines import TOGGLE
+from tests.support.postgres import database
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with database() as url:
+        yield url
+
+
+class Wire:
+    """Notes the names of the statements in each piece that is sent."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.sent: list[list[str]] = []
+        send, send_async = module._send, async_database._send
+
+        def noted(connection: Any, piece: Any) -> Any:
+            self.sent.append([query.name for query, _ in piece.statements])
+            return send(connection, piece)
+
+        async def noted_async(connection: Any, piece: Any) -> Any:
+            self.sent.append([query.name for query, _ in piece.statements])
+            return await send_async(connection, piece)
+
+        monkeypatch.setattr(module, "_send", noted)
+        monkeypatch.setattr(async_database, "_send", noted_async)
+
+    def of(self, call: Any, *arguments: Any, **named: Any) -> list[list[str]]:
+        """Make a call and give what it sent."""
+        self.sent.clear()
+        call(*arguments, **named)
+        return [*self.sent]
+
+
+@pytest.fixture
+def wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
+    return Wire(monkeypatch)
+
+
+@pytest.fixture(params=["sync", "async", "each alone"])
+def store(url: str, request: pytest.FixtureRequest) -> Iterator[Any]:
+    if request.param == "async":
+        with Blocking(lambda: interlock.open_async(url)) as store:
+            yield store
+    else:
+        how = "&together=no" if request.param == "each alone" else ""
+        with interlock.open(f"{url}{how}") as store:
+            yield store
+
+
+def test_a_fire_on_an_instance_that_was_met_is_one_round_trip(store: Any, wire: Wire) -> None:
+    id = store.instantiate(TOGGLE)
+    store.fire(id, "go")
+    (sent,) = wire.of(store.fire, id, "go", actor_ref="ann")
+    assert len(sent) == 1
+    assert sent[0] in ("append_free_entry", "append_entry")
+
+
+def test_a_hundred_fires_in_a_list_are_one_statement(store: Any, wire: Wire) -> None:
+    ids = [store.instantiate(TOGGLE) for _ in range(100)]
+    fires = [interlock.Fire(id, "go") for id in ids]
+    store.fire_many(fires)
+    assert wire.of(store.fire_many, fires) == [["append_entry/many"]]
+    told = [fire._replace(reason="why") for fire in fires]
+    assert wire.of(store.fire_many, told) == [
+        ["BEGIN", "append_entry/many", "append_payload/many", "COMMIT"]
+    ]
+
+
+def test_an_instance_that_was_not_met_costs_one_more(url: str, store: Any, wire: Wire) -> None:
+    with interlock.open(url) as other:
+        first, second = other.instantiate(TOGGLE), other.instantiate(TOGGLE)
+        other.fire(first, "go")
+    store.fire(first, "go")  # by now the declaration is known
+    assert [len(sent) for sent in wire.of(store.fire, second, "go")] == [1, 1]
+
+
+def test_a_birth_is_one_round_trip_after_looking_for_its_declaration(
+    store: Any, wire: Wire
+) -> None:
+    store.instantiate(TOGGLE)
+    assert wire.of(store.instantiate, TOGGLE) == [["read_declaration"], ["append_instance"]]
+
+
+def test_a_current_state_is_one_round_trip(store: Any, wire: Wire) -> None:
+    id = store.instantiate(TOGGLE)
+    assert wire.of(store.current, id) == [["read_snapshot"]]
+
+
+def test_a_refusal_is_decided_on_what_is_read(store: Any, wire: Wire) -> None:
+    id = store.instantiate(TOGGLE)
+    store.fire(id, "go")
+
+    def refused() -> None:
+        with pytest.raises(interlock.InvalidTransition):
+            store.fire(id, "no such")
+
+    assert wire.of(refused) == [["read_snapshot"]]
+
+
+def test_a_lost_race_is_decided_again_under_the_lock(url: str, store: Any, wire: Wire) -> None:
+    id = store.instantiate(TOGGLE)
+    store.fire(id, "go")
+    with interlock.open(url) as other:
+        other.fire(id, "go")
+    (first, *again) = wire.of(store.fire, id, "go")
+    assert first[0] in ("append_free_entry", "append_entry")
+    assert again == [["BEGIN", "lock_snapshot"], ["append_entry", "COMMIT"]]
+    assert store.history(id)[-1].sequence_number == 3
+
+
+def test_the_handles_of_tenants_share_one_pool_and_set_a_connection_when_it_served_another(
+    url: str,
+) -> None:
+    acme, bolt = interlock.open(url, tenant="acme"), interlock.open(url, tenant="bolt")
+    with acme, bolt, psycopg.connect(url, autocommit=True) as watcher:
+        pools = {store._database._pool for store in (acme, bolt)}  # type: ignore[attr-defined]
+        assert len(pools) == 1
+        set_for = []
+        original = module.Database._set_tenant
+
+        def noted(self: Any, connection: Any) -> None:
+            set_for.append(self.tenant)
+            original(self, connection)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module.Database, "_set_tenant", noted)
+            for store in (acme, acme, bolt, bolt, acme):
+                store.instances()
+        assert set_for in (["acme", "bolt", "acme"], ["bolt", "acme"])
+        (count,) = watcher.execute(
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE application_name = 'interlock' AND datname = current_database()"
+        ).fetchone() or (None,)
+        assert count is not None
+        assert count <= 2
