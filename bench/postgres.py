@@ -36,9 +36,14 @@ def server(folder: Path) -> Iterator[str]:
 def firing(uri: str) -> Iterator[Figure]:
     """Measure fires beside the floor, each number of connections beside the same of the floor."""
     floor = PostgresFloor(uri, CALLERS)
-    own = f"{uri}&pool_max={CALLERS}&together=no"
-    with interlock.open(own) as alone, interlock.open(uri) as together:
-        one, eight, many = one_caller(alone), callers(alone, 8), callers(alone, CALLERS)
+    own = f"{uri}&together=no&pool_max="  # each has as many connections as callers
+    with (
+        interlock.open(f"{own}1") as single,
+        interlock.open(f"{own}8") as several,
+        interlock.open(f"{own}{CALLERS}") as crowd,
+        interlock.open(uri) as together,
+    ):
+        one, eight, many = one_caller(single), callers(several, 8), callers(crowd, CALLERS)
         lone, threads, hundred = (
             one_caller(together),
             callers(together, CALLERS),

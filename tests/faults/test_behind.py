@@ -245,7 +245,8 @@ def test_two_stores_with_expectations_never_both_win(path: Path) -> None:
                     won[version] += 1
             else:
                 assert isinstance(outcome, VersionConflict)
-                assert outcome.version is not None and outcome.version > version
+                assert outcome.version is not None
+                assert outcome.version > version
 
     all_at_once([partial(work, n) for n in range(6)])
     assert set(won.values()) == {1}

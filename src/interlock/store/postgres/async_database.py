@@ -19,6 +19,7 @@ from interlock.store.postgres.connecting import (
     is_open,
     options,
     raw_cursor_async,
+    set_all,
 )
 from interlock.store.postgres.database import GONE, IDLE, LEAST, Base, Database, Pools
 from interlock.store.postgres.errors import translate
@@ -166,6 +167,7 @@ class AsyncDatabase(Base):
             connection.answer_within = RECONNECT
             with suppress(psycopg.Error):
                 await connection.roll_back()
+        connection.used_at = time.monotonic()
         await self._pool.putconn(connection)
         self._pool.lent.discard(token)
 
@@ -194,22 +196,13 @@ async def _send(connection: AsyncBounded, sent: Sent) -> list[Row]:
     """Send one piece, and give its rows."""
     if len(sent.statements) == 1:
         return await connection.send(*sent.statements[0])
-    async with connection.pipeline():
-        cursors = [
-            await raw_cursor_async(connection).execute(query.sql, it)
-            for query, it in sent.statements
-        ]
-    cursor = cursors[sent.answering]
-    rows: list[Row] = await cursor.fetchall() if cursor.description else []
-    return rows
+    return await connection.send_all(sent.statements, sent.answering)
 
 
 async def _configure(connection: AsyncBounded, settings: Settings) -> None:
     connection.answer_within = settings.bound
     connection.channel = Channel(connection)
-    cursor = raw_cursor_async(connection)
-    for name, value in settings.session.items():
-        await cursor.execute(SET, (name, value))
+    await raw_cursor_async(connection).execute(*set_all(settings.session))
 
 
 async def _follow(connection: AsyncConnection[Any], steps: Generator[Any, list[Row], T]) -> T:

@@ -2,7 +2,8 @@
 
 import math
 import select
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import psycopg
@@ -10,19 +11,23 @@ from psycopg import AsyncConnection, AsyncRawCursor, Connection, RawCursor
 from psycopg.abc import PQGen
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.errors import OperationalError
-from psycopg.generators import execute
+from psycopg.generators import execute, fetch_many
+from psycopg.generators import send as flush
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
 from psycopg.rows import tuple_row
 from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 
 from interlock.store.plan import Row
+from interlock.store.postgres.session import Bound
 from interlock.store.postgres.settings import Settings
 from interlock.store.statements import Query
 
 #: SQL that sets a session, and whose parameters are name and value.
 SET = "SELECT set_config($1, $2, false)"
 CONNECT_SECONDS = 10
+#: Seconds that a connection may lie idle without being looked at: looking costs a system call.
+FRESH = 0.05
 
 _WRONG = (ExecStatus.FATAL_ERROR, ExecStatus.BAD_RESPONSE, ExecStatus.NONFATAL_ERROR)
 
@@ -44,20 +49,51 @@ class Channel:
 
     def send(self, query: Query, parameters: Sequence[Any]) -> PQGen[list[Row]]:
         """Execute a statement, preparing it when it is first sent, and give its rows."""
-        pgconn, transformer, name = self._pgconn, self._transformer, query.name.encode()
-        if name not in self._prepared:
-            pgconn.send_prepare(name, query.sql.encode())
-            _checked((yield from execute(pgconn)))
-            self._prepared.add(name)
+        if query.name.encode() not in self._prepared:
+            yield from self._prepare(query)
+        self._begin(query, parameters)
+        return self._rows(_checked((yield from execute(self._pgconn))))
+
+    def send_all(self, statements: Sequence[Bound], answering: int) -> PQGen[list[Row]]:
+        """Execute statements in one round trip, and give the rows of one of them.
+
+        What follows one that fails is not executed. So all of them are prepared beforehand: a
+        pipeline of psycopg's own would take for prepared what was not even looked at.
+        """
+        pgconn = self._pgconn
+        for query, _ in statements:
+            if query.name.encode() not in self._prepared:
+                yield from self._prepare(query)
+        pgconn.enter_pipeline_mode()
+        for query, parameters in statements:
+            self._begin(query, parameters)
+        pgconn.pipeline_sync()
+        yield from flush(pgconn)
+        answers = []
+        for _ in statements:
+            answers.append((yield from fetch_many(pgconn)))
+        yield from fetch_many(pgconn)  # where the pipeline ends
+        pgconn.exit_pipeline_mode()
+        return self._rows([_checked(answer) for answer in answers][answering])
+
+    def _prepare(self, query: Query) -> PQGen[None]:
+        name = query.name.encode()
+        self._pgconn.send_prepare(name, query.sql.encode())
+        _checked((yield from execute(self._pgconn)))
+        self._prepared.add(name)
+
+    def _begin(self, query: Query, parameters: Sequence[Any]) -> None:
+        transformer, name = self._transformer, query.name.encode()
         # Arrays are dumped, and read by the server, in half the time when they are binary.
         format = PyFormat.BINARY if name.endswith(b"/many") else PyFormat.AUTO
         dumped = transformer.dump_sequence(parameters, [format] * len(parameters))
-        pgconn.send_query_prepared(name, dumped, transformer.formats)
-        result = _checked((yield from execute(pgconn)))
+        self._pgconn.send_query_prepared(name, dumped, transformer.formats)
+
+    def _rows(self, result: PGresult) -> list[Row]:
         if not result.ntuples:
             return []
-        transformer.set_pgresult(result)
-        return transformer.load_rows(0, result.ntuples, tuple)
+        self._transformer.set_pgresult(result)
+        return self._transformer.load_rows(0, result.ntuples, tuple)
 
     def roll_back(self) -> PQGen[None]:
         """End a transaction without its effects.
@@ -75,16 +111,24 @@ class Bounded(Connection[Any]):
 
     Attributes:
         tenant: what the session is set to.
+        used_at: when a call was done with it, by `time.monotonic()`.
     """
 
     answer_within: float | None = CONNECT_SECONDS
     tenant = ""
+    used_at = 0.0
     channel: Channel
 
     def send(self, query: Query, parameters: Sequence[Any]) -> list[Row]:
         """Execute a statement and give its rows."""
         with self.lock:
             rows: list[Row] = self.wait(self.channel.send(query, parameters))
+            return rows
+
+    def send_all(self, statements: Sequence[Bound], answering: int) -> list[Row]:
+        """Execute statements in one round trip, and give the rows of one of them."""
+        with self.lock:
+            rows: list[Row] = self.wait(self.channel.send_all(statements, answering))
             return rows
 
     def roll_back(self) -> None:
@@ -104,12 +148,19 @@ class AsyncBounded(AsyncConnection[Any]):
 
     answer_within: float | None = CONNECT_SECONDS
     tenant = ""
+    used_at = 0.0
     channel: Channel
 
     async def send(self, query: Query, parameters: Sequence[Any]) -> list[Row]:
         """Execute a statement and give its rows."""
         async with self.lock:
             rows: list[Row] = await self.wait(self.channel.send(query, parameters))
+            return rows
+
+    async def send_all(self, statements: Sequence[Bound], answering: int) -> list[Row]:
+        """Execute statements in one round trip, and give the rows of one of them."""
+        async with self.lock:
+            rows: list[Row] = await self.wait(self.channel.send_all(statements, answering))
             return rows
 
     async def roll_back(self) -> None:
@@ -146,6 +197,12 @@ def options(settings: Settings) -> dict[str, Any]:
     }
 
 
+def set_all(values: Mapping[str, str]) -> tuple[str, list[str]]:
+    """Give the statement that sets a session to values, in one round trip, and its parameters."""
+    calls = [f"set_config(${2 * n + 1}, ${2 * n + 2}, false)" for n in range(len(values))]
+    return f"SELECT {', '.join(calls)}", [text for pair in values.items() for text in pair]
+
+
 def raw_cursor(connection: Any, kind: type[Any] = RawCursor) -> Any:
     """Give a cursor for statements of ours on anybody's connection.
 
@@ -167,6 +224,8 @@ def is_open(connection: Bounded | AsyncBounded) -> bool:
 
     So what is sent on a connection that lay idle while the server went away is never in doubt.
     """
+    if time.monotonic() - connection.used_at < FRESH:
+        return True
     pgconn = connection.pgconn
     try:
         for _ in range(_WORDS_MAX):

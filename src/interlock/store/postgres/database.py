@@ -28,6 +28,7 @@ from interlock.store.postgres.connecting import (
     is_open,
     options,
     raw_cursor,
+    set_all,
 )
 from interlock.store.postgres.errors import is_lost, translate
 from interlock.store.postgres.joined import Joined
@@ -280,6 +281,7 @@ class Database(Base):
                 connection.answer_within = RECONNECT
                 with suppress(psycopg.Error):
                     connection.roll_back()
+            connection.used_at = time.monotonic()
             self._pool.putconn(connection)
             self._pool.lent.discard(token)  # only now: the next may have it already
 
@@ -330,19 +332,13 @@ def _send(connection: Bounded, sent: Sent) -> list[Row]:
     """Send one piece, and give its rows."""
     if len(sent.statements) == 1:
         return connection.send(*sent.statements[0])
-    with connection.pipeline():
-        cursors = [raw_cursor(connection).execute(query.sql, it) for query, it in sent.statements]
-    cursor = cursors[sent.answering]
-    rows: list[Row] = cursor.fetchall() if cursor.description else []
-    return rows
+    return connection.send_all(sent.statements, sent.answering)
 
 
 def _configure(connection: Bounded, settings: Settings) -> None:
     connection.answer_within = settings.bound
     connection.channel = Channel(connection)
-    cursor = raw_cursor(connection)
-    for name, value in settings.session.items():
-        cursor.execute(SET, (name, value))
+    raw_cursor(connection).execute(*set_all(settings.session))
 
 
 def _follow(connection: Connection[Any], steps: Generator[Any, list[Row], T]) -> T:
