@@ -22,7 +22,7 @@ from interlock.store.postgres.connecting import FRESH
 from interlock.testing import Blocking
 from tests.support import processes
 from tests.support.machines import arrow, declare
-from tests.support.postgres import database, server
+from tests.support.postgres import database, server, with_settings
 from tests.support.proxy import Proxy
 from tests.support.together import all_at_once, outcome_of, wait_until_gathered
 
@@ -41,11 +41,6 @@ def url() -> Iterator[str]:
 @pytest.fixture(params=FACES)
 def face(request: pytest.FixtureRequest) -> str:
     return request.param
-
-
-def with_settings(url: str, **settings: object) -> str:
-    asked = "&".join(f"{name}={value}" for name, value in settings.items())
-    return f"{url}{'&' if '?' in url else '?'}{asked}"
 
 
 def at_face(face: str, url: str, **settings: Any) -> Any:

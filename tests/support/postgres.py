@@ -72,6 +72,12 @@ def at(uri: str, *, user: str | None = None, database: str | None = None) -> str
     return urlunsplit(parts._replace(netloc=f"{login}@{host}", path=path))
 
 
+def with_settings(url: str, **settings: object) -> str:
+    """Give the URL with settings in its query."""
+    asked = "&".join(f"{name}={value}" for name, value in settings.items())
+    return f"{url}{'&' if '?' in url else '?'}{asked}"
+
+
 @contextmanager
 def database(*, template: str = "template0", encoding: str = "UTF8") -> Iterator[str]:
     """Make a database of the role `OWNER`, give its URI as that role, and drop it afterwards.

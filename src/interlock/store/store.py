@@ -252,7 +252,7 @@ class Store(Face):
             Rejected: the first refusal, with its place in the list as `index`; nothing was written.
             InvalidRequest: an item is no `Fire`, likewise.
         """
-        return self._run(self._fire_many(fires, joins=connection is not None), connection)
+        return self._write(self._fire_many(fires, joins=connection is not None), connection)
 
     def fire_each(
         self, fires: Iterable[Fire], *, halting: bool = False
@@ -265,7 +265,7 @@ class Store(Face):
         Raises:
             StorageFailure, OutcomeUnknown: of the whole list.
         """
-        return self._run(self._fire_each(fires, halting))
+        return self._write(self._fire_each(fires, halting))
 
     def instantiate_each(
         self, declaration: Mapping[str, Any], births: Iterable[Birth]
@@ -275,7 +275,7 @@ class Store(Face):
         Raises:
             InvalidDeclaration, StorageFailure, OutcomeUnknown: of the whole list.
         """
-        return self._run(self._instantiate_each(declaration, births))
+        return self._write(self._instantiate_each(declaration, births))
 
     def instances(
         self,
@@ -405,6 +405,12 @@ class Store(Face):
         """
         self._database.check_writable()
         return restore(self._database, self._tenant, source, on_page=on_page or ignore)
+
+    def _write(self, procedure: Procedure[T], connection: Any = None) -> T:
+        """Drive a procedure that writes."""
+        if connection is None:
+            self._database.check_writable()
+        return self._run(procedure, connection)
 
     def _run(self, procedure: Procedure[T], connection: Any = None) -> T:
         """Drive a procedure, in the transaction of `connection` if there is one."""

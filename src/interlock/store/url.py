@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _CHOICES = {"synchronous": ("full", "normal"), "mode": ("rwc", "rw", "ro")}
 _POSTGRES_CHOICES = {"mode": ("rwc", "rw", "ro"), "together": ("yes", "no")}
+_ESCAPES = "write special characters, such as those of a password, as %40 for @ or %2F for /"
 POSTGRES_SETTINGS = ("schema", "busy_ms", "away_ms", "pool_max", "together", "mode")
 _POSTGRES_SCHEMES = ("postgresql", "postgres")
 _EXAMPLES = "`sqlite:///FILE` or `postgresql://HOST/DATABASE`"
@@ -105,9 +106,11 @@ def parse_postgres(url: Any, schema: str | None) -> "PostgresSettings":
             others.append((name, value))
     conninfo = place + (f"?{urlencode(others, quote_via=quote)}" if others else "")
     try:
-        psycopg.conninfo.conninfo_to_dict(conninfo)
-    except psycopg.ProgrammingError as error:
-        raise _refusal(f"is no URL of PostgreSQL: {str(error).strip()}") from None
+        told = psycopg.conninfo.conninfo_to_dict(conninfo)
+    except (psycopg.ProgrammingError, UnicodeError):  # whose text may have the password
+        raise _refusal(f"is no URL of PostgreSQL; {_ESCAPES}") from None
+    if any(mark in str(told.get(part, "")) for part in ("host", "dbname") for mark in "@"):
+        raise _refusal(f"has an @ in its host or database; {_ESCAPES}")
     if schema is not None and given.get("schema", schema) != schema:
         raise _refusal(f"says schema {quoted(given['schema'])}, and `schema` {quoted(schema)}")
     settings = PostgresSettings(conninfo)
@@ -141,12 +144,13 @@ def parse_url(url: object) -> Settings:
         raise _refusal(f"is text such as `sqlite:///batches.db`, not {type(url).__name__}")
     scheme, separator, rest = url.partition("://")
     if not separator:
-        raise _refusal(f"{quoted(url)} is no store; did you mean `sqlite:///{clipped(url)}`?")
+        meant = f"sqlite:///{clipped(url)}" if _shown(url) == quoted(url) else "postgresql://…"
+        raise _refusal(f"{_shown(url)} is no store; did you mean `{meant}`?")
     if scheme != "sqlite":
-        raise _refusal(f"{quoted(url)} is no store: {quoted(scheme)} is not known; use {_EXAMPLES}")
+        raise _refusal(f"{_shown(url)} is no store: {quoted(scheme)} is not known; use {_EXAMPLES}")
     place, _, query = rest.partition("?")
     if place and not place.startswith("/"):
-        raise _refusal(f"{quoted(url)} names a host; a file has three slashes: `sqlite:///{place}`")
+        raise _refusal(f"{_shown(url)} names a host; a file has three slashes: `sqlite:///FILE`")
     settings = Settings(_path(place.removeprefix("/")) if place else None)
     given: set[str] = set()
     for name, value in parse_qsl(query, keep_blank_values=True):
@@ -205,6 +209,13 @@ def _whole_number(name: str, value: str) -> int:
 def _refuse_schema(schema: str | None) -> None:
     if schema is not None:
         raise InvalidRequest("`schema` is for PostgreSQL; SQLite has none", argument="schema")
+
+
+def _shown(url: str) -> str:
+    """Quote a URL, but for what may be a password."""
+    if "@" not in url and "password" not in url:
+        return quoted(url)
+    return quoted(f"{url.partition(':')[0]}:…")
 
 
 def _refusal(fault: str) -> InvalidRequest:

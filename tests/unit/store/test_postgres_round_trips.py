@@ -1,5 +1,6 @@
 """What a call on PostgreSQL costs: pieces sent to the server, each of which is one round trip."""
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ from interlock.store.postgres import async_database
 from interlock.store.postgres import database as module
 from interlock.testing import Blocking
 from tests.support.machines import TOGGLE
-from tests.support.postgres import database
+from tests.support.postgres import database, with_settings
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +57,8 @@ def store(url: str, request: pytest.FixtureRequest) -> Iterator[Any]:
         with Blocking(lambda: interlock.open_async(url)) as store:
             yield store
     else:
-        how = "&together=no" if request.param == "each alone" else ""
-        with interlock.open(f"{url}{how}") as store:
+        settings = {"together": "no"} if request.param == "each alone" else {}
+        with interlock.open(with_settings(url, **settings)) as store:
             yield store
 
 
@@ -147,3 +148,76 @@ def test_the_handles_of_tenants_share_one_pool_and_set_a_connection_when_it_serv
         ).fetchone() or (None,)
         assert count is not None
         assert count <= 2
+
+
+@pytest.mark.parametrize(
+    "verb", ["fire", "fire_many", "fire_each", "instantiate", "instantiate_each"]
+)
+def test_no_verb_writes_to_a_schema_that_was_altered(verb: str) -> None:
+    with database() as url:
+        with interlock.open(url) as store:
+            id = store.instantiate(TOGGLE)
+        with psycopg.connect(url, autocommit=True) as owner:
+            owner.execute("DROP TRIGGER history_update ON interlock.history")
+        calls: dict[str, Any] = {
+            "fire": (id, "go"),
+            "fire_many": ([interlock.Fire(id, "go")],),
+            "fire_each": ([interlock.Fire(id, "go")],),
+            "instantiate": (TOGGLE,),
+            "instantiate_each": (TOGGLE, [interlock.Birth()]),
+        }
+        for face in (
+            interlock.open(url),
+            Blocking(lambda: interlock.open_async(url)),
+        ):
+            with face as altered, pytest.raises(interlock.StorageFailure) as caught:
+                getattr(altered, verb)(*calls[verb])
+            assert caught.value.kind == "damaged"
+
+
+def test_a_schema_with_a_quote_in_its_name_is_joined_too() -> None:
+    with database() as url, interlock.open(url, schema="o'clock") as store:
+        id = store.instantiate(TOGGLE)
+        with psycopg.connect(url) as connection:
+            store.fire(id, "go", connection=connection)
+        assert len(store.history(id)) == 1
+
+
+def test_a_session_in_another_zone_and_style_is_joined_too(url: str) -> None:
+    with interlock.open(url) as store, psycopg.connect(url) as connection:
+        connection.execute("SET timezone = 'Asia/Tokyo'; SET datestyle = 'German'")
+        id = store.instantiate(TOGGLE, connection=connection)
+        assert store.fire(id, "go", connection=connection) == "on"
+
+
+def test_many_verifications_at_once_share_one_database_for_them(url: str) -> None:
+    async def main() -> None:
+        async with interlock.open_async(url) as store:
+            await asyncio.gather(*(store.verify() for _ in range(6)))
+
+    before = sum(users for _, users in module._pools._pools.values())
+    asyncio.run(main())
+    assert sum(users for _, users in module._pools._pools.values()) == before
+
+
+def test_a_connection_that_an_exception_of_others_broke_off_is_not_used_again(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a signal handler, which may come between two steps of a statement."""
+    with interlock.open(with_settings(url, pool_max=1)) as store:
+        id = store.instantiate(TOGGLE)
+        send = module._send
+
+        def broken_off(connection: Any, piece: Any) -> Any:
+            broken.append(connection)
+            query, parameters = piece.statements[0]
+            connection.channel._begin(query, parameters)  # sent, and nobody waits for the answer
+            raise ArithmeticError("handler")
+
+        broken: list[Any] = []
+        monkeypatch.setattr(module, "_send", broken_off)
+        with pytest.raises(ArithmeticError):
+            store.current(id)
+        monkeypatch.setattr(module, "_send", send)
+        assert broken[0].closed
+        assert store.current(id) == "off"

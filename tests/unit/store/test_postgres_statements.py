@@ -4,7 +4,6 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -12,18 +11,13 @@ import pytest
 from psycopg import RawCursor
 from psycopg.types.numeric import Int8Dumper
 
-import interlock.store.postgres
 from interlock.core.declaration import declaration_digest, declaration_text
+from interlock.store.postgres.database import queries
 from interlock.store.sqlite.drive import STATEMENTS as SQLITE
-from interlock.store.statements import load_statements
 from tests.support.machines import BATCH, TOGGLE
 from tests.support.postgres import database, make_store
 
-FILE = Path(interlock.store.postgres.__path__[0]) / "statements.sql"
-STATEMENTS = {
-    name: query._replace(sql=query.sql.replace("$schema.", "interlock."))
-    for name, query in load_statements(FILE, "$").items()
-}
+STATEMENTS = queries("interlock")
 TEXT = declaration_text(TOGGLE)
 DIGEST = declaration_digest(TEXT)
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import interlock
 from interlock.core.rejection import InvalidRequest
 from interlock.store.sqlite.database import Settings
 from interlock.store.url import parse_url
@@ -53,3 +54,54 @@ def test_what_is_no_url_is_refused_with_what_to_do(url: object, said: str) -> No
         parse_url(url)
     assert said in str(refusal.value)
     assert refusal.value.argument == "url"
+
+
+SECRET = "S3CRETpw"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql+psycopg://u:{SECRET}@h/db",
+        f"Postgresql://u:{SECRET}@h/db",
+        f"mysql://u:{SECRET}@h/db",
+        f" postgresql://u:{SECRET}@h/db",
+        f"postgresql:/u:{SECRET}@h/db",
+        f"postgres:u:{SECRET}@h/db",
+        f"sqlite://u:{SECRET}@h/db",
+        f"postgresql://u:{SECRET}%ZZ@h/db",
+        f"postgresql://u:{SECRET}%00@h/db",
+        f"postgresql://u:{SECRET}@[::1/db",
+        f"postgresql://u:{SECRET}/x@h/db",
+        f"postgresql://u:a@{SECRET}@h/db",
+        f"postgresql://u@h/db?password={SECRET}&nonsense=1",
+        "postgresql://h/d\ud800b",
+    ],
+)
+def test_a_url_that_is_refused_tells_no_password(url: str) -> None:
+    with pytest.raises(interlock.InvalidRequest) as caught:
+        interlock.open(url)
+    assert SECRET not in str(caught.value)
+    assert SECRET not in str(caught.value.as_dict())
+
+
+@pytest.mark.parametrize(
+    ("url", "schema", "fault"),
+    [
+        ("postgresql://h/d?schema=a&schema=b", None, "twice"),
+        ("postgresql://h/d?schema=a", "b", "says schema `a`"),
+        ("postgresql://h/d?pool_max=0", None, "at least 1"),
+        ("postgresql://h/d?busy_ms=soon", None, "milliseconds"),
+        ("postgresql://h/d?together=perhaps", None, "one of yes, no"),
+        ("postgresql://h/d?mode=x", None, "one of rwc, rw, ro"),
+        ("postgresql://h/d?shema=a", None, "no URL of PostgreSQL"),
+        ("postgresql://h/d", "$$", "ends the body"),
+        ("postgresql://h/d", "x" * 64, "schema"),
+        ("sqlite://", "a", "for PostgreSQL"),
+    ],
+)
+def test_what_is_wrong_with_a_url_of_postgresql_is_said(
+    url: str, schema: str | None, fault: str
+) -> None:
+    with pytest.raises(interlock.InvalidRequest, match=fault):
+        interlock.open(url, schema=schema)

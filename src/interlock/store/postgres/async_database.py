@@ -1,6 +1,7 @@
 """A PostgreSQL database for an event loop: no thread waits for the server."""
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager, suppress
@@ -46,14 +47,16 @@ class AsyncDatabase(Base):
     def __init__(self, settings: Settings, tenant: str = "") -> None:
         super().__init__(settings, tenant)
         self._blocking: Database | None = None
+        self._blocking_lock = threading.Lock()
 
     @property
     def blocking(self) -> Database:
         """The same database for work that takes long, in a thread; connected when first asked."""
         self._check_usable()
-        if self._blocking is None:
-            self._blocking = Database(self.settings, self.tenant)
-        return self._blocking
+        with self._blocking_lock:
+            if self._blocking is None:
+                self._blocking = Database(self.settings, self.tenant)
+            return self._blocking
 
     async def open(self) -> None:
         """Connect, and make or migrate the store.

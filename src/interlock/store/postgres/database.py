@@ -5,6 +5,7 @@ the tenant it was last set to, and is set anew only for another.
 """
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -18,7 +19,7 @@ from psycopg import Connection
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from interlock.core.rejection import StorageFailure
+from interlock.core.rejection import Rejected, StorageFailure
 from interlock.store.connection import beneath
 from interlock.store.plan import CommitUncertain, Plan, Row, T, Transaction
 from interlock.store.postgres.connecting import (
@@ -32,7 +33,7 @@ from interlock.store.postgres.connecting import (
 )
 from interlock.store.postgres.errors import is_lost, translate
 from interlock.store.postgres.joined import Joined
-from interlock.store.postgres.migrate import prepare, quote_identifier, schema_faults
+from interlock.store.postgres.migrate import prepare, quote_identifier, quote_literal, schema_faults
 from interlock.store.postgres.session import Sent, Session, reading, writing
 from interlock.store.postgres.settings import RECONNECT, Settings
 from interlock.store.statements import Query, load_statements
@@ -47,11 +48,13 @@ LEAST = 0.1  # seconds for an answer, when the time of a call is over
 @cache
 def queries(schema: str) -> dict[str, Query]:
     """Give the statements of the store in a schema."""
-    place = f"{quote_identifier(schema)}."
-    return {
-        name: query._replace(sql=query.sql.replace("$schema.", place))
-        for name, query in load_statements(_FILE, "$").items()
-    }
+    names = {"$schema.": f"{quote_identifier(schema)}.", "$literal": quote_literal(schema)}
+
+    def place(query: Query) -> Query:
+        sql = re.sub(r"\$schema\.|\$literal", lambda found: names[found[0]], query.sql)
+        return query._replace(sql=sql)
+
+    return {name: place(query) for name, query in load_statements(_FILE, "$").items()}
 
 
 class Pools(Generic[P]):
@@ -268,14 +271,19 @@ class Database(Base):
             ends: when the call is over; 0 for the bound from now.
         """
         ends = ends or self._ends(0.0)
-        connection = self._take(ends)
         token = object()
-        self._pool.lent.add(token)
+        connection = self._take(ends)
         try:
+            self._pool.lent.add(token)
             connection.answer_within = self._answer_within(ends)
             if connection.tenant != self.tenant:
                 self._set_tenant(connection)
             yield connection
+        except (psycopg.Error, Rejected, CommitUncertain):
+            raise
+        except BaseException:  # at any moment: what it left half done nobody knows
+            connection.close()
+            raise
         finally:
             if connection.info.transaction_status not in (IDLE, GONE):
                 connection.answer_within = RECONNECT

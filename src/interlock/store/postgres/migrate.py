@@ -144,7 +144,7 @@ def _applied(schema: str, where: str) -> Steps[int | None]:
 
 def _tables(schema: str) -> Steps[dict[str, str]]:
     """Find what stands under the names of our tables, each with the names of its columns."""
-    rows = yield _TABLES.format(schema=_literal(schema), tables=_own_tables()), ()
+    rows = yield _TABLES.format(schema=quote_literal(schema), tables=_own_tables()), ()
     return dict(rows)
 
 
@@ -171,7 +171,7 @@ def _apply(schema: str, applied: int | None, where: str) -> Steps[None]:
                 "in this schema; use a schema of its own for the store",
                 kind="foreign",
             )
-        if not (yield _IS_SCHEMA.format(schema=_literal(schema)), ()):
+        if not (yield _IS_SCHEMA.format(schema=quote_literal(schema)), ()):
             # Not IF NOT EXISTS: that needs leave to create even where nothing is to be created.
             yield f"CREATE SCHEMA {place}", ()
         yield _MAKE_LEDGER.replace("$schema", place), ()
@@ -207,7 +207,7 @@ def schema_faults(schema: str) -> Steps[list[str]]:
     bodies of functions are compared as they are. What a caller keeps beside the store is no concern
     of it, except for triggers, rules, policies and unique indexes on its tables.
     """
-    rows = yield _CATALOGUE.format(schema=_literal(schema), tables=_own_tables()), ()
+    rows = yield _CATALOGUE.format(schema=quote_literal(schema), tables=_own_tables()), ()
     found = {
         _Object(type, table or "", name): (_plain(said, schema), body or "")
         for type, table, name, said, body in rows
@@ -293,7 +293,7 @@ def _own_tables() -> str:
     return ", ".join(f"'{what.name}'" for what in _own_schema() if what.type == "table")
 
 
-def _literal(text: str) -> str:
+def quote_literal(text: str) -> str:
     """Write text as SQL does, whatever the session takes backslashes for."""
     escaped = text.replace("\\", "\\\\").replace("'", "''")
     return f"E'{escaped}'"

@@ -613,12 +613,12 @@ WHERE k.tenant <> :tenant::text
 -- What tells this store from every other: a run of a server, a database, a table. Told to whoever
 -- asks, permitted to read the table or not.
 SELECT
-    pg_catalog.pg_postmaster_start_time()::text,
+    extract(epoch FROM pg_catalog.pg_postmaster_start_time())::text,  -- in no zone or style
     (SELECT d.oid FROM pg_catalog.pg_database AS d WHERE d.datname = pg_catalog.current_database()),
     (
         SELECT c.oid FROM pg_catalog.pg_class AS c
         JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-        WHERE c.relname = 'history' AND n.nspname = (pg_catalog.parse_ident('$schema.history'))[1]
+        WHERE c.relname = 'history' AND n.nspname = $literal
     );
 
 -- name: dump_payloads
