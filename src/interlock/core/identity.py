@@ -25,3 +25,8 @@ def uuid7(moment: datetime, randomness: int) -> str:
 def root_of(instance_id: str) -> str:
     """Read the root of the family that `instance_id` belongs to; a root is its own."""
     return instance_id.partition(".")[0]
+
+
+def place_of(instance_id: str) -> tuple[str, str]:
+    """Give where an instance stands in the order of a tenant's: its root, then its id."""
+    return root_of(instance_id), instance_id

@@ -59,6 +59,11 @@ class FireAttempt(NamedTuple):
     idempotency_key: str | None
     request_digest: bytes | None
 
+    @property
+    def own_id(self) -> str:
+        """The identity by which the record can be asked for this very attempt."""
+        return self.transition_id
+
 
 class BirthAttempt(NamedTuple):
     """A birth made ready: the declaration as it will be stored, the genesis, its metadata."""
@@ -67,6 +72,11 @@ class BirthAttempt(NamedTuple):
     text: str
     genesis: Genesis
     metadata: "Payload | None"
+
+    @property
+    def own_id(self) -> str:
+        """The identity by which the record can be asked for this very attempt."""
+        return self.genesis.id
 
 
 class Payload(NamedTuple):

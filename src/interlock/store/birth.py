@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from interlock.core.identity import root_of
-from interlock.core.rejection import Rejected, StorageFailure
+from interlock.core.rejection import Rejected
 from interlock.store.attempt import BirthAttempt
 from interlock.store.context import Answer, Context, Outcome, Written
+from interlock.store.machines import owed_declarations
 from interlock.store.plan import Plan, Row, Statement
 from interlock.store.read import find_attempts
 from interlock.store.standings import Standing
@@ -35,7 +36,7 @@ def bear(
     found = (yield Statement("read_start_key", keys)) if keys else []
     answers = {key: Answer(*answer) for key, *answer in found}
     outcomes: list[Outcome] = []
-    declarations: list[Row] = []
+    told: dict[str, str] = {}
     payloads: list[Row] = []
     instances: list[Row] = []
     for birth in attempts:
@@ -53,13 +54,8 @@ def bear(
                 outcomes.append(answers[key].repeat(request, content, key, None))
                 continue
             answers[key] = Answer(genesis.id, request, content)
-        digest, text = genesis.declaration_digest, birth.text
-        if digest not in known:
-            known[digest] = text
-            declarations.append((tenant, digest, text))
-        elif known[digest] != text:
-            what = f"the store holds another declaration as {digest}; run `verify`"
-            raise StorageFailure(what, kind="damaged")
+        digest = genesis.declaration_digest
+        told[digest] = birth.text
         root = root_of(genesis.id)
         if birth.metadata:
             payloads.append((tenant, root, *birth.metadata))
@@ -67,7 +63,7 @@ def bear(
         instances.append((tenant, root, *begun, *genesis[2:]))
         outcomes.append(genesis.id)
     for name, rows in (
-        ("append_declaration", declarations),
+        ("append_declaration", owed_declarations(tenant, told, known)),
         ("append_payload", payloads),
         ("append_instance", instances),
     ):

@@ -25,7 +25,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TextIO, get_args, get_type_hints
 
-from interlock.core.identity import root_of
+from interlock.core.identity import place_of
 from interlock.core.record import Genesis, HistoryRow
 from interlock.core.rejection import InvalidRequest
 from interlock.core.text import clipped, quoted
@@ -280,7 +280,7 @@ class DumpReader:
         self._check_told()
         genesis = Genesis._make(_GENESIS.read(values))
         named = f"the instance {quoted(genesis.id)}"
-        place = (root_of(genesis.id), genesis.id)
+        place = place_of(genesis.id)
         if place <= self._place:
             raise ValueError(f"{named} does not stand in the order of instances")
         entries = _number("entries", values.get("entries"))

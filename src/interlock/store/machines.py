@@ -1,13 +1,13 @@
 """Compiled machines, one per declaration digest, kept for as long as they are in use."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from json import loads
 
 from interlock.core.declaration import declaration_digest
 from interlock.core.machine import Machine
 from interlock.core.rejection import StorageFailure
-from interlock.store.plan import Plan, Statement
+from interlock.store.plan import Plan, Row, Statement
 
 KEPT_MAX = 256
 
@@ -16,6 +16,19 @@ KEPT_MAX = 256
 def compiled(digest: str, text: str) -> Machine:
     """Give the look-up of a declaration, compiled when it is first asked for."""
     return Machine(loads(text), digest)
+
+
+def owed_declarations(tenant: str, told: Mapping[str, str], known: Mapping[str, str]) -> list[Row]:
+    """Give the rows of the declarations, texts by digest, that a store lacks.
+
+    Raises:
+        StorageFailure: it holds another text as one of them; somebody altered it.
+    """
+    for digest, text in told.items():
+        if known.get(digest, text) != text:
+            what = f"the store holds another declaration as {digest}; run `verify`"
+            raise StorageFailure(what, kind="damaged")
+    return [(tenant, digest, text) for digest, text in told.items() if digest not in known]
 
 
 class Machines:

@@ -150,13 +150,13 @@ def find_attempts(tenant: str, attempts: Iterable[Attempt]) -> Plan[dict[str, st
     """
     outcomes: dict[str, str] = {}
     for attempt in attempts:
+        own_id = attempt.own_id
         if isinstance(attempt, BirthAttempt):
-            own_id = attempt.genesis.id
-            name, own = "read_snapshot", [tenant, root_of(own_id), own_id]
+            asked = Statement("read_snapshot", [(tenant, root_of(own_id), own_id)])
         else:
-            own_id, id = attempt.transition_id, attempt.instance_id
-            name, own = "read_attempt", [tenant, root_of(id), id, own_id]
-        for row in (yield Statement(name, [tuple(own)])):
+            id = attempt.instance_id
+            asked = Statement("read_attempt", [(tenant, root_of(id), id, own_id)])
+        for row in (yield asked):
             outcomes[own_id] = row[0]
     return outcomes
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from interlock.core.identity import root_of
+from interlock.core.identity import place_of
 from interlock.core.rejection import InvalidRequest
 from interlock.core.text import quoted
 from interlock.store.outfile import Kind
@@ -103,7 +103,7 @@ def read_heads(path: Path, *, instance: str | None = None) -> Iterator[Head]:
         with path.open(encoding="utf-8") as lines:
             last = ("", "")
             for head in _heads(lines, instance):
-                place = (root_of(head.instance), head.instance)
+                place = place_of(head.instance)
                 if place <= last:
                     raise ValueError("its heads are not in order")
                 last = place

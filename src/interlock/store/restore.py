@@ -24,6 +24,7 @@ from interlock.core.rejection import (
 )
 from interlock.core.text import clipped, quoted
 from interlock.store.dumpfile import DumpReader
+from interlock.store.machines import owed_declarations
 from interlock.store.plan import (
     CommitUncertain,
     Pause,
@@ -310,12 +311,7 @@ def _declarations(tenant: str, told: dict[str, str]) -> Plan[list[Row]]:
     """Give the rows of the declarations that the store lacks."""
     keys = [(tenant, digest) for digest in told]
     rows = (yield Statement("read_declaration", keys)) if keys else []
-    known: dict[str, str] = dict(rows)
-    for digest, text in known.items():
-        if told[digest] != text:
-            what = f"the store holds another declaration as {digest}; run `verify`"
-            raise StorageFailure(what, kind="damaged")
-    return [(tenant, digest, text) for digest, text in told.items() if digest not in known]
+    return owed_declarations(tenant, told, dict(rows))
 
 
 def _refusal(one: _Run, head: _Head | None, keys: dict[str, str]) -> Rejected | None:

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TextIO
 
-from interlock.core.identity import root_of
+from interlock.core.identity import place_of, root_of
 from interlock.core.record import Genesis, HistoryRow
 from interlock.core.rejection import StorageFailure
 from interlock.core.text import clipped, quoted
@@ -86,7 +86,7 @@ def dump(
         StorageFailure: the store cannot be read, or its record is unsound; or the file cannot be
             written.
     """
-    chosen = None if ids is None else sorted({*ids}, key=_place)
+    chosen = None if ids is None else sorted({*ids}, key=place_of)
     _check_known(database, tenant, chosen or ())
     with _opened(target) as stream:
         writer = DumpWriter(stream, whole=chosen is None)
@@ -96,7 +96,7 @@ def dump(
             dumping.idle_declarations()
         else:
             for id in chosen:
-                dumping.records(_place(id), _place(id))
+                dumping.records(place_of(id), place_of(id))
         return writer.end()
 
 
@@ -113,7 +113,7 @@ def _check_known(database: Reads, tenant: str, ids: Iterable[str]) -> None:
     """Refuse an instance that is not known, before anything is written."""
     waiting = iter(ids)
     while some := [*islice(waiting, PAGE_ROWS)]:
-        keys = [(tenant, *_place(id)) for id in some]
+        keys = [(tenant, *place_of(id)) for id in some]
         known = {row[0] for row in _look(database, "read_snapshot", keys)}
         for id in some:
             if id not in known:
@@ -147,7 +147,7 @@ class _Dump:
                         self.writer.write(piece)
             if more and self.story is not None:
                 number = _LAST if self.story.is_told else self.story.trail.number + 1
-                after = (*_place(self.story.id), number)
+                after = (*place_of(self.story.id), number)
                 if after <= place:
                     raise _damaged(self.story.id, "the instance stands twice")
                 place = after
@@ -245,10 +245,6 @@ class _Dump:
 def _damaged(id: object, what: object) -> StorageFailure:
     told = f"the instance {quoted(id)} cannot be dumped: {what}; run `verify`"
     return StorageFailure(told, kind="damaged", instance_id=id)
-
-
-def _place(id: str) -> tuple[str, str]:
-    return root_of(id), id
 
 
 def _look(database: Reads, name: str, rows: list[Row]) -> list[Row]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from interlock.core.audit import Fault, Trail
-from interlock.core.identity import root_of
+from interlock.core.identity import place_of, root_of
 from interlock.core.machine import Machine
 from interlock.core.record import Genesis
 from interlock.core.text import quoted
@@ -89,7 +89,7 @@ class Earlier:
 
     def before(self, id: str | None) -> Iterator[Head]:
         """Take the heads of instances before `id` (None: all that are left), which are gone."""
-        while self._next and (id is None or _place(self._next.instance) < _place(id)):
+        while self._next and (id is None or place_of(self._next.instance) < place_of(id)):
             yield self._next
             self._next = next(self._heads, None)
 
@@ -103,7 +103,3 @@ class Earlier:
 
 def _heads(expected: Head, found: bytes) -> str:
     return f"expected head {expected.digest.hex()[:16]}…, found {found.hex()[:16]}…"
-
-
-def _place(id: str) -> tuple[str, str]:
-    return root_of(id), id

@@ -69,6 +69,8 @@ class Patience:
 
 def patiently(transaction: Transaction, seconds: float) -> Procedure[Any]:
     """Drive a transaction, again should the database be away or ask for it."""
+    if not seconds:
+        return (yield transaction)
     transaction = transaction._replace(since=transaction.since or time.monotonic())
     patience = Patience(seconds, transaction.since)
     while True:
@@ -77,6 +79,9 @@ def patiently(transaction: Transaction, seconds: float) -> Procedure[Any]:
         except StorageFailure as failure:
             if not patience.allows(failure):
                 raise
+        except CommitUncertain as uncertain:
+            uncertain.since = transaction.since
+            raise
         yield Pause(PAUSE)
 
 
@@ -154,14 +159,14 @@ class Writer:
         Args:
             error: why the batch was broken off, perhaps after it was committed.
         """
-        self._forget([attempt])
-        make = partial(planner, [attempt], {}, held=True, again=error is not None)
         try:
             if error is not None and self._patience:
                 written = yield from self._send_again(planner, [attempt], error)
                 self._standings.keep(written.standings)
                 (outcome,) = written.outcomes
             else:
+                self._forget([attempt])
+                make = partial(planner, [attempt], {}, held=True, again=error is not None)
                 (outcome,) = yield from self._write(planner, [attempt], make, holds=True)
         except StorageFailure as failure:
             return failure if error is None else _outcome_unknown(attempt, error)
@@ -176,12 +181,9 @@ class Writer:
     ) -> Procedure[Sequence[Answered | GoAlone]]:
         """Write what needs no waiting for others."""
         make = partial(planner, attempts, self._standings.kept, free=True)
-        since = time.monotonic()
-        transaction = Transaction(make, writes=True, since=since)
         try:
-            written: Written = yield from patiently(transaction, self._patience)
+            written: Written = yield from patiently(Transaction(make, writes=True), self._patience)
         except CommitUncertain as uncertain:
-            uncertain.since = since
             return (yield from self._part(planner, attempts, uncertain))
         self._standings.keep(written.standings)
         return [GoAlone() if outcome is None else outcome for outcome in written.outcomes]
@@ -202,17 +204,12 @@ class Writer:
             try:
                 written = yield from self._send_again(planner, runs, uncertain)
             except OutcomeUnknown as unknown:
-                answers = {fire.transition_id: _outcome_unknown(fire, unknown) for fire in runs}
+                answers = {fire.own_id: _outcome_unknown(fire, unknown) for fire in runs}
             else:
                 self._standings.keep(written.standings)
                 told = zip(runs, written.outcomes, strict=True)
-                answers = {fire.transition_id: state for fire, state in told if state is not None}
-        return [
-            answers.get(attempt.transition_id, GoAlone(uncertain))
-            if isinstance(attempt, FireAttempt)
-            else GoAlone(uncertain)
-            for attempt in attempts
-        ]
+                answers = {fire.own_id: state for fire, state in told if state is not None}
+        return [answers.get(attempt.own_id, GoAlone(uncertain)) for attempt in attempts]
 
     def _write(
         self,
@@ -226,17 +223,13 @@ class Writer:
         since = time.monotonic() if self._patience else 0.0
         transaction = Transaction(make, writes=True, holds=holds, since=since)
         try:
-            if self._patience:
-                written = yield from patiently(transaction, self._patience)
-            else:
-                written = yield transaction
+            written = yield from patiently(transaction, self._patience)
         except StorageFailure as failure:
             # Nobody moves what is held; but births hold nothing, and may lose the race for a key.
             if failure.kind != "refused" or (holds and isinstance(attempts[0], FireAttempt)):
                 raise
             written = yield from self._write_afresh(planner, attempts, since)
         except CommitUncertain as uncertain:
-            uncertain.since = since
             written = yield from self._learn(planner, attempts, uncertain)
         if written.standings:
             self._standings.keep(written.standings)
@@ -252,7 +245,6 @@ class Writer:
         try:
             written: Written = yield from patiently(again, self._patience)
         except CommitUncertain as uncertain:
-            uncertain.since = since
             written = yield from self._learn(planner, attempts, uncertain)
         return written
 
@@ -332,10 +324,8 @@ def _name(conflict: VersionConflict, attempts: Sequence[Attempt | Rejected]) -> 
 
 
 def _outcome_unknown(attempt: Attempt, error: BaseException) -> OutcomeUnknown:
-    if isinstance(attempt, BirthAttempt):
-        what, own_id = "the birth of", attempt.genesis.id
-    else:
-        what, own_id = "the transition", attempt.transition_id
+    what = "the birth of" if isinstance(attempt, BirthAttempt) else "the transition"
+    own_id = attempt.own_id
     return OutcomeUnknown(
         f"the store failed while it committed; whether {what} {own_id} happened is not known",
         transition_id=own_id,
