@@ -21,6 +21,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 import psycopg
 from psycopg import sql
 
+from interlock.store import run
 from interlock.store.postgres.migrate import grants, prepare
 
 T = TypeVar("T")
@@ -103,19 +104,12 @@ def database(*, template: str = "template0", encoding: str = "UTF8") -> Iterator
 
 def follow(connection: psycopg.Connection[Any], steps: Generator[Any, list[Any], T]) -> T:
     """Execute steps that depend on one another; an error of the server surfaces at its step."""
-    try:
-        statement, _ = next(steps)
-        while True:
-            try:
-                cursor = connection.execute(statement)
-                rows = cursor.fetchall() if cursor.description else []
-            except psycopg.Error as error:
-                statement, _ = steps.throw(error)
-            else:
-                statement, _ = steps.send(rows)
-    except StopIteration as end:
-        answer: T = end.value
-        return answer
+
+    def execute(step: tuple[str, Any]) -> list[Any]:
+        cursor = connection.execute(step[0])
+        return cursor.fetchall() if cursor.description else []
+
+    return run.follow(steps, execute)
 
 
 def make_store(uri: str, schema: str = "interlock") -> None:

@@ -1,10 +1,13 @@
 """The runner of procedures that waits; `run_async` has its twin."""
 
 import time
+from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from interlock.store.plan import Procedure, Transaction
+from interlock.store.plan import Pause, Procedure, Transaction
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -16,19 +19,35 @@ class Runs(Protocol):
 
 def run(database: Runs, procedure: Procedure[T]) -> T:
     """Drive a procedure to its end."""
+    return follow(procedure, partial(_take, database))
+
+
+def follow(
+    steps: Generator[S, Any, T],
+    execute: Callable[[S], Any],
+    catching: type[BaseException] = Exception,
+) -> T:
+    """Execute steps to the last, sending each answer back, and give what they return.
+
+    Args:
+        catching: errors of `execute` that are thrown into the steps; others end them.
+    """
     try:
-        step = next(procedure)
+        step = next(steps)
         while True:
             try:
-                answer = None
-                if isinstance(step, Transaction):
-                    answer = database.run(step)
-                else:
-                    time.sleep(step.seconds)
-            except Exception as error:
-                step = procedure.throw(error)
+                answer = execute(step)
+            except catching as error:
+                step = steps.throw(error)
             else:
-                step = procedure.send(answer)
+                step = steps.send(answer)
     except StopIteration as end:
         value: T = end.value
         return value
+
+
+def _take(database: Runs, step: Transaction | Pause) -> Any:
+    if isinstance(step, Transaction):
+        return database.run(step)
+    time.sleep(step.seconds)
+    return None

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -14,9 +15,9 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from interlock.store.connection import beneath_async
 from interlock.store.plan import Row, T, Transaction
 from interlock.store.postgres.connecting import (
-    SET,
     AsyncBounded,
     Channel,
+    Lending,
     is_open,
     options,
     raw_cursor_async,
@@ -28,14 +29,11 @@ from interlock.store.postgres.joined import AsyncJoined
 from interlock.store.postgres.migrate import prepare, schema_faults
 from interlock.store.postgres.session import Sent, Session
 from interlock.store.postgres.settings import RECONNECT, Settings
+from interlock.store.run_async import follow_async
 
 
-class AsyncPool(AsyncConnectionPool[AsyncBounded]):
-    """See `database.Pool`."""
-
-    def __init__(self, *given: Any, **more: Any) -> None:
-        self.lent: set[object] = set()
-        super().__init__(*given, **more)
+class AsyncPool(Lending, AsyncConnectionPool[AsyncBounded]):
+    """A pool of connections of ours."""
 
 
 _pools: Pools[AsyncPool] = Pools()
@@ -107,22 +105,8 @@ class AsyncDatabase(Base):
             raise translate(error, self.where) from error
 
     def _make_pool(self) -> AsyncPool:
-        settings = self.settings
-
-        async def configure(connection: AsyncBounded) -> None:
-            await _configure(connection, settings)
-
-        return AsyncPool(
-            settings.conninfo,
-            connection_class=AsyncBounded,
-            kwargs=options(settings),
-            min_size=1,
-            max_size=settings.pool_max,
-            reconnect_timeout=RECONNECT,
-            configure=configure,
-            open=False,
-            name="interlock",
-        )
+        configure = partial(_configure, settings=self.settings)
+        return AsyncPool(connection_class=AsyncBounded, configure=configure, **self._pooling())
 
     async def _identify(self) -> Row:
         async with self._connection() as connection:
@@ -176,30 +160,26 @@ class AsyncDatabase(Base):
 
     async def _set_tenant(self, connection: AsyncBounded) -> None:
         try:
-            await raw_cursor_async(connection).execute(SET, ("interlock.tenant", self.tenant))
+            setting = set_all({"interlock.tenant": self.tenant})
+            await raw_cursor_async(connection).execute(*setting)
         except psycopg.Error as error:
             raise translate(error, self.where) from error
         connection.tenant = self.tenant
 
     async def _drive(self, connection: AsyncBounded, session: Session[T], ends: float) -> T:
-        sent = None
-        try:
-            sent = next(session)
-            while True:
-                connection.answer_within = self._answer_within(ends)
-                sent = session.send(await _send(connection, sent))
-        except StopIteration as end:
-            answer: T = end.value
-            return answer
-        except psycopg.Error as error:
-            raise self._failed(error, sent) from error
+        async def execute(sent: Sent) -> list[Row]:
+            connection.answer_within = self._answer_within(ends)
+            try:
+                return await _send(connection, sent)
+            except psycopg.Error as error:
+                raise self._failed(error, sent) from error
+
+        return await follow_async(session, execute)
 
 
 async def _send(connection: AsyncBounded, sent: Sent) -> list[Row]:
     """Send one piece, and give its rows."""
-    if len(sent.statements) == 1:
-        return await connection.send(*sent.statements[0])
-    return await connection.send_all(sent.statements, sent.answering)
+    return await connection.send(sent)
 
 
 async def _configure(connection: AsyncBounded, settings: Settings) -> None:
@@ -211,16 +191,10 @@ async def _configure(connection: AsyncBounded, settings: Settings) -> None:
 async def _follow(connection: AsyncConnection[Any], steps: Generator[Any, list[Row], T]) -> T:
     """Execute statements that depend on one another, each a pair of SQL and parameters."""
     cursor = raw_cursor_async(connection)
-    try:
-        sql, parameters = next(steps)
-        while True:
-            try:
-                await cursor.execute(sql, parameters)
-                rows = await cursor.fetchall() if cursor.description else []
-            except psycopg.Error as error:
-                sql, parameters = steps.throw(error)
-            else:
-                sql, parameters = steps.send(rows)
-    except StopIteration as end:
-        answer: T = end.value
-        return answer
+
+    async def execute(step: tuple[str, Any]) -> list[Row]:
+        await cursor.execute(*step)
+        rows: list[Row] = await cursor.fetchall() if cursor.description else []
+        return rows
+
+    return await follow_async(steps, execute)

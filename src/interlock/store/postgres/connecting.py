@@ -19,16 +19,15 @@ from psycopg.rows import tuple_row
 from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 
 from interlock.store.plan import Row
-from interlock.store.postgres.session import Bound
+from interlock.store.postgres.session import Bound, Sent
 from interlock.store.postgres.settings import Settings
 from interlock.store.statements import Query
 
-#: SQL that sets a session, and whose parameters are name and value.
-SET = "SELECT set_config($1, $2, false)"
 CONNECT_SECONDS = 10
 #: Seconds that a connection may lie idle without being looked at: looking costs a system call.
 FRESH = 0.05
 
+_WORDS_MAX = 4  # the server's last word, and its end; a talkative server is alive
 _WRONG = (ExecStatus.FATAL_ERROR, ExecStatus.BAD_RESPONSE, ExecStatus.NONFATAL_ERROR)
 
 
@@ -42,28 +41,28 @@ class Channel:
 
     def __init__(self, connection: "Bounded | AsyncBounded") -> None:
         self._pgconn = connection.pgconn
-        self._prepared: set[bytes] = set()
+        self._prepared: set[str] = set()
         self._transformer = Transformer(connection)
         self._transformer.adapters.register_dumper(int, Int8Dumper)
         self._transformer.adapters.register_dumper(int, Int8BinaryDumper)
 
-    def send(self, query: Query, parameters: Sequence[Any]) -> PQGen[list[Row]]:
-        """Execute a statement, preparing it when it is first sent, and give its rows."""
-        if query.name.encode() not in self._prepared:
-            yield from self._prepare(query)
-        self._begin(query, parameters)
-        return self._rows(_checked((yield from execute(self._pgconn))))
+    def send(self, sent: Sent) -> PQGen[list[Row]]:
+        """Execute statements in one round trip, and give the rows of the one that answers.
 
-    def send_all(self, statements: Sequence[Bound], answering: int) -> PQGen[list[Row]]:
-        """Execute statements in one round trip, and give the rows of one of them.
-
-        What follows one that fails is not executed. So all of them are prepared beforehand: a
-        pipeline of psycopg's own would take for prepared what was not even looked at.
+        Each is prepared when it is first sent, and beforehand: what follows one that fails is not
+        executed, and a pipeline of psycopg's own would take for prepared what was not looked at.
         """
-        pgconn = self._pgconn
+        statements = sent.statements
         for query, _ in statements:
-            if query.name.encode() not in self._prepared:
+            if query.name not in self._prepared:
                 yield from self._prepare(query)
+        if len(statements) == 1:
+            self._begin(*statements[0])
+            return self._rows(_checked((yield from execute(self._pgconn))))
+        return (yield from self._pipeline(statements, sent.answering))
+
+    def _pipeline(self, statements: Sequence[Bound], answering: int) -> PQGen[list[Row]]:
+        pgconn = self._pgconn
         pgconn.enter_pipeline_mode()
         for query, parameters in statements:
             self._begin(query, parameters)
@@ -77,17 +76,16 @@ class Channel:
         return self._rows([_checked(answer) for answer in answers][answering])
 
     def _prepare(self, query: Query) -> PQGen[None]:
-        name = query.name.encode()
-        self._pgconn.send_prepare(name, query.sql.encode())
+        self._pgconn.send_prepare(query.name.encode(), query.sql.encode())
         _checked((yield from execute(self._pgconn)))
-        self._prepared.add(name)
+        self._prepared.add(query.name)
 
     def _begin(self, query: Query, parameters: Sequence[Any]) -> None:
-        transformer, name = self._transformer, query.name.encode()
+        transformer = self._transformer
         # Arrays are dumped, and read by the server, in half the time when they are binary.
-        format = PyFormat.BINARY if name.endswith(b"/many") else PyFormat.AUTO
+        format = PyFormat.BINARY if query.name.endswith("/many") else PyFormat.AUTO
         dumped = transformer.dump_sequence(parameters, [format] * len(parameters))
-        self._pgconn.send_query_prepared(name, dumped, transformer.formats)
+        self._pgconn.send_query_prepared(query.name.encode(), dumped, transformer.formats)
 
     def _rows(self, result: PGresult) -> list[Row]:
         if not result.ntuples:
@@ -102,6 +100,18 @@ class Channel:
         """
         self._pgconn.send_query(b"ROLLBACK")
         _checked((yield from execute(self._pgconn)))
+
+
+class Lending:
+    """A pool that knows how many of its connections are in use.
+
+    Attributes:
+        lent: a token for each of them.
+    """
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        self.lent: set[object] = set()
+        super().__init__(*given, **more)
 
 
 class Bounded(Connection[Any]):
@@ -119,16 +129,10 @@ class Bounded(Connection[Any]):
     used_at = 0.0
     channel: Channel
 
-    def send(self, query: Query, parameters: Sequence[Any]) -> list[Row]:
-        """Execute a statement and give its rows."""
+    def send(self, sent: Sent) -> list[Row]:
+        """Execute statements in one round trip, and give the rows of the one that answers."""
         with self.lock:
-            rows: list[Row] = self.wait(self.channel.send(query, parameters))
-            return rows
-
-    def send_all(self, statements: Sequence[Bound], answering: int) -> list[Row]:
-        """Execute statements in one round trip, and give the rows of one of them."""
-        with self.lock:
-            rows: list[Row] = self.wait(self.channel.send_all(statements, answering))
+            rows: list[Row] = self.wait(self.channel.send(sent))
             return rows
 
     def roll_back(self) -> None:
@@ -151,16 +155,10 @@ class AsyncBounded(AsyncConnection[Any]):
     used_at = 0.0
     channel: Channel
 
-    async def send(self, query: Query, parameters: Sequence[Any]) -> list[Row]:
-        """Execute a statement and give its rows."""
+    async def send(self, sent: Sent) -> list[Row]:
+        """Execute statements in one round trip, and give the rows of the one that answers."""
         async with self.lock:
-            rows: list[Row] = await self.wait(self.channel.send(query, parameters))
-            return rows
-
-    async def send_all(self, statements: Sequence[Bound], answering: int) -> list[Row]:
-        """Execute statements in one round trip, and give the rows of one of them."""
-        async with self.lock:
-            rows: list[Row] = await self.wait(self.channel.send_all(statements, answering))
+            rows: list[Row] = await self.wait(self.channel.send(sent))
             return rows
 
     async def roll_back(self) -> None:
@@ -236,9 +234,6 @@ def is_open(connection: Bounded | AsyncBounded) -> bool:
         pgconn.finish()
         return False
     return True
-
-
-_WORDS_MAX = 4  # the server's last word, and its end; a talkative server is alive
 
 
 def _is_readable(file: int) -> bool:

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -23,9 +23,9 @@ from interlock.core.rejection import Rejected, StorageFailure
 from interlock.store.connection import beneath
 from interlock.store.plan import CommitUncertain, Plan, Row, T, Transaction
 from interlock.store.postgres.connecting import (
-    SET,
     Bounded,
     Channel,
+    Lending,
     is_open,
     options,
     raw_cursor,
@@ -36,12 +36,14 @@ from interlock.store.postgres.joined import Joined
 from interlock.store.postgres.migrate import prepare, quote_identifier, quote_literal, schema_faults
 from interlock.store.postgres.session import Sent, Session, reading, writing
 from interlock.store.postgres.settings import RECONNECT, Settings
+from interlock.store.run import follow
 from interlock.store.statements import Query, load_statements
 
 P = TypeVar("P")
 
 _FILE = Path(__file__).parent / "statements.sql"
 
+IDLE, GONE = TransactionStatus.IDLE, TransactionStatus.UNKNOWN
 LEAST = 0.1  # seconds for an answer, when the time of a call is over
 
 
@@ -127,10 +129,10 @@ class Base:
             return writing(self.statements, transaction.make(), holds=transaction.holds)
         return reading(self.statements, transaction.make())
 
-    def _failed(self, error: psycopg.Error, sent: Sent | None) -> Exception:
+    def _failed(self, error: psycopg.Error, sent: Sent) -> Exception:
         """Say what an error means for what was being sent."""
         failure = translate(error, self.where)
-        if sent is not None and sent.commits and is_lost(error):
+        if sent.commits and is_lost(error):
             return CommitUncertain(failure, None, lost=True)
         return failure
 
@@ -146,6 +148,19 @@ class Base:
         longest = self.bound - self.patience / 2
         return max(LEAST, min(longest, ends - time.monotonic()))
 
+    def _pooling(self) -> dict[str, Any]:
+        """Give what pools of both kinds are made with."""
+        settings = self.settings
+        return {
+            "conninfo": settings.conninfo,
+            "kwargs": options(settings),
+            "min_size": 1,
+            "max_size": settings.pool_max,
+            "reconnect_timeout": RECONNECT,
+            "open": False,
+            "name": "interlock",
+        }
+
     def _no_connection(self, lent: int) -> StorageFailure:
         """Say why the pool gave none."""
         if lent >= self.settings.pool_max:
@@ -155,16 +170,8 @@ class Base:
         return StorageFailure(f"{self.where}: {what}", kind="unreachable", retryable=True)
 
 
-class Pool(ConnectionPool[Bounded]):
-    """A pool that knows how many of its connections are in use.
-
-    Attributes:
-        lent: something for each of them.
-    """
-
-    def __init__(self, *given: Any, **more: Any) -> None:
-        self.lent: set[object] = set()
-        super().__init__(*given, **more)
+class Pool(Lending, ConnectionPool[Bounded]):
+    """A pool of connections of ours."""
 
 
 _pools: Pools[Pool] = Pools()
@@ -244,18 +251,8 @@ class Database(Base):
             raise translate(error, self.where) from error
 
     def _make_pool(self) -> Pool:
-        settings = self.settings
-        return Pool(
-            settings.conninfo,
-            connection_class=Bounded,
-            kwargs=options(settings),
-            min_size=1,
-            max_size=settings.pool_max,
-            reconnect_timeout=RECONNECT,
-            configure=lambda connection: _configure(connection, settings),
-            open=False,
-            name="interlock",
-        )
+        configure = partial(_configure, settings=self.settings)
+        return Pool(connection_class=Bounded, configure=configure, **self._pooling())
 
     def _identify(self) -> Row:
         with self._connection() as connection:
@@ -313,34 +310,26 @@ class Database(Base):
 
     def _set_tenant(self, connection: Bounded) -> None:
         try:
-            raw_cursor(connection).execute(SET, ("interlock.tenant", self.tenant))
+            raw_cursor(connection).execute(*set_all({"interlock.tenant": self.tenant}))
         except psycopg.Error as error:
             raise translate(error, self.where) from error
         connection.tenant = self.tenant
 
     def _drive(self, connection: Bounded, session: Session[T], ends: float | None) -> T:
-        sent = None
-        try:
-            sent = next(session)
-            while True:
-                if ends is not None:
-                    connection.answer_within = self._answer_within(ends)
-                sent = session.send(_send(connection, sent))
-        except StopIteration as end:
-            answer: T = end.value
-            return answer
-        except psycopg.Error as error:
-            raise self._failed(error, sent) from error
+        def execute(sent: Sent) -> list[Row]:
+            if ends is not None:
+                connection.answer_within = self._answer_within(ends)
+            try:
+                return _send(connection, sent)
+            except psycopg.Error as error:
+                raise self._failed(error, sent) from error
 
-
-IDLE, GONE = TransactionStatus.IDLE, TransactionStatus.UNKNOWN
+        return follow(session, execute)
 
 
 def _send(connection: Bounded, sent: Sent) -> list[Row]:
     """Send one piece, and give its rows."""
-    if len(sent.statements) == 1:
-        return connection.send(*sent.statements[0])
-    return connection.send_all(sent.statements, sent.answering)
+    return connection.send(sent)
 
 
 def _configure(connection: Bounded, settings: Settings) -> None:
@@ -352,16 +341,10 @@ def _configure(connection: Bounded, settings: Settings) -> None:
 def _follow(connection: Connection[Any], steps: Generator[Any, list[Row], T]) -> T:
     """Execute statements that depend on one another, each a pair of SQL and parameters."""
     cursor = raw_cursor(connection)
-    try:
-        sql, parameters = next(steps)
-        while True:
-            try:
-                cursor.execute(sql, parameters)
-                rows = cursor.fetchall() if cursor.description else []
-            except psycopg.Error as error:
-                sql, parameters = steps.throw(error)
-            else:
-                sql, parameters = steps.send(rows)
-    except StopIteration as end:
-        answer: T = end.value
-        return answer
+
+    def execute(step: tuple[str, Any]) -> list[Row]:
+        cursor.execute(*step)
+        rows: list[Row] = cursor.fetchall() if cursor.description else []
+        return rows
+
+    return follow(steps, execute)

@@ -25,6 +25,8 @@ from interlock.store.connection import conflicting, refused, unusable
 from interlock.store.plan import Row, Transaction
 from interlock.store.postgres.errors import is_conflict, is_lost, translate
 from interlock.store.postgres.session import joining
+from interlock.store.run import follow
+from interlock.store.run_async import follow_async
 from interlock.store.statements import Query
 
 _HEX = "pg_catalog.encode(pg_catalog.convert_to({}, 'UTF8'), 'hex')"
@@ -102,19 +104,11 @@ class Joined:
             StorageFailure: nothing of the plan was written.
         """
         steps = _take_part(self._own, self._connection, transaction)
-        try:
-            step = next(steps)
-            while True:
-                try:
-                    rows = [self._identify()] if step is IDENTIFY else self._execute(step)
-                except BaseException as error:
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(rows)
-        except StopIteration as end:
-            return end.value
+        return follow(steps, self._execute, BaseException)
 
     def _execute(self, step: Step) -> list[Row]:
+        if step is IDENTIFY:
+            return [self._identify()]
         with _Cursor(self._connection, row_factory=tuple_row) as cursor:
             cursor.execute(step.sql, step.parameters, prepare=step.prepare)
             rows = cursor.fetchall() if cursor.description else []
@@ -137,22 +131,11 @@ class AsyncJoined:
     async def run(self, transaction: Transaction) -> Any:
         """Drive the plan of a transaction."""
         steps = _take_part(self._own, self._connection, transaction)
-        try:
-            step = next(steps)
-            while True:
-                try:
-                    if step is IDENTIFY:
-                        rows = [await self._identify()]
-                    else:
-                        rows = await self._execute(step)
-                except BaseException as error:
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(rows)
-        except StopIteration as end:
-            return end.value
+        return await follow_async(steps, self._execute, BaseException)
 
     async def _execute(self, step: Step) -> list[Row]:
+        if step is IDENTIFY:
+            return [await self._identify()]
         async with _AsyncCursor(self._connection, row_factory=tuple_row) as cursor:
             await cursor.execute(step.sql, step.parameters, prepare=step.prepare)
             rows = await cursor.fetchall() if cursor.description else []
