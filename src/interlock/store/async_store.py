@@ -243,15 +243,10 @@ class AsyncStore(Face):
         on_page: Callable[[int], None] | None = None,
     ) -> Report:
         """See `Store.verify`. It runs in a thread, and tells its listeners there."""
-        self._check_opened()
-        blocking = await asyncio.to_thread(self._blocking)
-        return await asyncio.to_thread(
-            blocking.verify,
-            id,
-            since=since,
-            report=report,
-            on_finding=on_finding,
-            on_page=on_page,
+        return await self._in_thread(
+            lambda store: store.verify(
+                id, since=since, report=report, on_finding=on_finding, on_page=on_page
+            )
         )
 
     async def dump(
@@ -262,9 +257,7 @@ class AsyncStore(Face):
         on_page: Callable[[Page], object] | None = None,
     ) -> Counts:
         """See `Store.dump`. It runs in a thread, and tells its listener there."""
-        self._check_opened()
-        blocking = await asyncio.to_thread(self._blocking)
-        return await asyncio.to_thread(blocking.dump, target, ids, on_page=on_page)
+        return await self._in_thread(lambda store: store.dump(target, ids, on_page=on_page))
 
     async def restore(
         self,
@@ -273,15 +266,17 @@ class AsyncStore(Face):
         on_page: Callable[[Page], object] | None = None,
     ) -> Restored:
         """See `Store.restore`. It runs in a thread, and tells its listener there."""
-        self._check_opened()
-        blocking = await asyncio.to_thread(self._blocking)
-        return await asyncio.to_thread(blocking.restore, source, on_page=on_page)
+        return await self._in_thread(lambda store: store.restore(source, on_page=on_page))
 
-    def _blocking(self) -> Store:
-        store = Store(
-            self._database.blocking, tenant=self._tenant, limits=self._limits, clock=self._clock
-        )
-        return store
+    async def _in_thread(self, work: Callable[[Store], T]) -> T:
+        """Do what takes long with a synchronous store on the same database."""
+        self._check_opened()
+        tenant, limits, clock = self._tenant, self._limits, self._clock
+
+        def do() -> T:
+            return work(Store(self._database.blocking, tenant=tenant, limits=limits, clock=clock))
+
+        return await asyncio.to_thread(do)
 
     def _check_opened(self) -> None:
         if not self._opened:

@@ -42,14 +42,12 @@ def open_database(url: object, tenant: str, schema: str | None) -> Any:
         InvalidRequest: it is no URL of a store; the tenant or the schema is no name.
         StorageFailure: there is no store, or it cannot be opened.
     """
-    check_tenant(tenant)
-    if is_postgres(url):
-        settings = parse_postgres(url, schema)
-        from interlock.store.postgres.database import Database as Postgres
+    settings = _settings(url, tenant, schema)
+    if isinstance(settings, Settings):
+        return Database(settings)
+    from interlock.store.postgres.database import Database as Postgres
 
-        return Postgres(settings, tenant)
-    _refuse_schema(schema)
-    return Database(parse_url(url))
+    return Postgres(settings, tenant)
 
 
 def open_async_database(url: object, tenant: str, schema: str | None) -> Any:
@@ -58,22 +56,24 @@ def open_async_database(url: object, tenant: str, schema: str | None) -> Any:
     Raises:
         InvalidRequest: as `open_database`.
     """
-    check_tenant(tenant)
-    if is_postgres(url):
-        settings = parse_postgres(url, schema)
-        from interlock.store.postgres.async_database import AsyncDatabase as Postgres
+    settings = _settings(url, tenant, schema)
+    if isinstance(settings, Settings):
+        from interlock.store.sqlite.async_database import AsyncDatabase
 
-        return Postgres(settings, tenant)
-    _refuse_schema(schema)
-    from interlock.store.sqlite.async_database import AsyncDatabase
+        return AsyncDatabase(settings)
+    from interlock.store.postgres.async_database import AsyncDatabase as Postgres
 
-    return AsyncDatabase(parse_url(url))
+    return Postgres(settings, tenant)
 
 
-def check_tenant(tenant: object) -> None:
-    """Refuse what is no name of a tenant; none is the empty text."""
-    if tenant != "":
+def _settings(url: object, tenant: object, schema: str | None) -> "Settings | PostgresSettings":
+    if tenant != "":  # which is none
         check_text("tenant", tenant, LIMITS.reference_bytes)
+    if is_postgres(url):
+        return parse_postgres(url, schema)
+    if schema is not None:
+        raise InvalidRequest("`schema` is for PostgreSQL; SQLite has none", argument="schema")
+    return parse_url(url)
 
 
 def is_postgres(url: object) -> bool:
@@ -95,21 +95,14 @@ def parse_postgres(url: Any, schema: str | None) -> "PostgresSettings":
     from interlock.store.postgres.settings import Settings as PostgresSettings
 
     place, _, query = url.partition("?")
-    given: dict[str, str] = {}
-    others: list[tuple[str, str]] = []
-    for name, value in parse_qsl(query, keep_blank_values=True):
-        if name in given or name in dict(others):
-            raise _refusal(f"has the setting {quoted(name)} twice")
-        if name in POSTGRES_SETTINGS:
-            given[name] = value
-        else:
-            others.append((name, value))
+    given = _given(query)
+    others = [(name, given.pop(name)) for name in [*given] if name not in POSTGRES_SETTINGS]
     conninfo = place + (f"?{urlencode(others, quote_via=quote)}" if others else "")
     try:
         told = psycopg.conninfo.conninfo_to_dict(conninfo)
     except (psycopg.ProgrammingError, UnicodeError):  # whose text may have the password
         raise _refusal(f"is no URL of PostgreSQL; {_ESCAPES}") from None
-    if any(mark in str(told.get(part, "")) for part in ("host", "dbname") for mark in "@"):
+    if any("@" in str(told.get(part, "")) for part in ("host", "dbname")):
         raise _refusal(f"has an @ in its host or database; {_ESCAPES}")
     if schema is not None and given.get("schema", schema) != schema:
         raise _refusal(f"says schema {quoted(given['schema'])}, and `schema` {quoted(schema)}")
@@ -152,15 +145,21 @@ def parse_url(url: object) -> Settings:
     if place and not place.startswith("/"):
         raise _refusal(f"{_shown(url)} names a host; a file has three slashes: `sqlite:///FILE`")
     settings = Settings(_path(place.removeprefix("/")) if place else None)
-    given: set[str] = set()
-    for name, value in parse_qsl(query, keep_blank_values=True):
-        if name in given:
-            raise _refusal(f"has the setting {quoted(name)} twice")
-        given.add(name)
+    for name, value in _given(query).items():
         settings = _with_setting(settings, name, value)
     if settings.path is None and not settings.create:
         raise _refusal("is in memory, where every store is new; leave out `mode`")
     return settings
+
+
+def _given(query: str) -> dict[str, str]:
+    """Read the settings of a URL, each of which stands there once."""
+    given: dict[str, str] = {}
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        if name in given:
+            raise _refusal(f"has the setting {quoted(name)} twice")
+        given[name] = value
+    return given
 
 
 def _path(place: str) -> Path | None:
@@ -204,11 +203,6 @@ def _whole_number(name: str, value: str) -> int:
         raise _refusal(f"setting `{name}` is {what}, not {quoted(value)}")
     digits, longest = value.lstrip("0") or "0", 2**31 - 1
     return min(int(digits), longest) if len(digits) < 11 else longest
-
-
-def _refuse_schema(schema: str | None) -> None:
-    if schema is not None:
-        raise InvalidRequest("`schema` is for PostgreSQL; SQLite has none", argument="schema")
 
 
 def _shown(url: str) -> str:
