@@ -20,7 +20,16 @@ from psycopg import RawCursor, sql
 import interlock
 from interlock.core.declaration import declaration_digest, declaration_text
 from interlock.core.record import payload_digest
-from tests.faults.test_schema_guards import FORGERIES, LAWFUL, STRAY_VALUES, Forgery
+from tests.support.guards import (
+    FORGERIES,
+    LAWFUL,
+    Forgery,
+    fill,
+    lawful_entry,
+    odd_entries,
+    runs_from,
+    strays,
+)
 from tests.support.machines import BATCH, MACHINES, TOGGLE, arrow, declare
 from tests.support.postgres import APP, ERASER, READER, STRANGER, at, database, make_store
 from tests.support.records import LEDGER, Content, breaches, content_of, unlawful
@@ -38,7 +47,6 @@ TABLES = [
 ]
 GUARDED = [table for table in TABLES if table != LEDGER]
 COLLISIONS = ["", "ON CONFLICT DO NOTHING"]
-LENT_MAX = 4
 
 # What is no refusal, but a mistake in a test.
 MISTAKES = ("42601", "42703", "42P01", "42883")
@@ -49,14 +57,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Content:
     """Rows in every table: instances new, under way and ended, two declarations."""
     path = tmp_path_factory.mktemp("guards") / "store.db"
     with interlock.open(f"sqlite:///{path}") as store:
-        ended = store.instantiate(BATCH, "ann", "batch-1", {"line": 4}, idempotency_key="birth-1")
-        store.fire(ended, "begin-testing", "bob", reason="arrived", idempotency_key="k-1")
-        store.fire(ended, "release", "qp", guard_satisfied=True, idempotency_key="k-2")
-        under_way = store.instantiate(BATCH, idempotency_key="birth-2")
-        store.fire(under_way, "begin-testing", correlation_id="c", causation_id="d", worker_id="w")
-        store.instantiate(BATCH, subject_ref="batch-3")
-        toggle = store.instantiate(TOGGLE, instance_metadata=["x"])
-        store.fire_many([interlock.Fire(toggle, "go", reason=f"round {n}") for n in range(3)])
+        fill(store)
     return content_of(path)
 
 
@@ -201,11 +202,6 @@ def inserting(table: str, names: list[str], collision: str = "", rows: int = 1) 
     places = (f"${place}" for place in range(1, rows * len(names) + 1))
     listed = ", ".join(f"({', '.join(next(places) for _ in names)})" for _ in range(rows))
     return f"INSERT INTO {table} ({', '.join(names)}) VALUES {listed} {collision}"
-
-
-def strays(rows: list[dict[str, Any]], column: str) -> list[Any]:
-    """List the values to try in a column: stray ones, and those of other rows."""
-    return [*STRAY_VALUES, *list({row[column]: None for row in rows})[-LENT_MAX:]]
 
 
 KEYS = {
@@ -446,21 +442,7 @@ def entry_for(client: Client, state: str, declaration: dict[str, Any]) -> dict[s
         for row in client.rows("declared_transitions")
         if (row["from_state"], row["digest"]) == (state, digest)
     )
-    entry: dict[str, Any] = dict.fromkeys(client.columns["history"])
-    entry.update(
-        tenant="",
-        root=instance["root"],
-        instance_id=instance["id"],
-        sequence_number=instance["next_sequence_number"],
-        transition_id="t-new",
-        from_state=state,
-        action=declared["action"],
-        to_state=declared["to_state"],
-        fired_at=instance["instantiated_at"] + 1,
-        guard_satisfied=None if declared["guard"] is None else 1,
-        entry_digest=b"d" * 32,
-    )
-    return entry
+    return lawful_entry(client.columns["history"], instance, declared)
 
 
 def newborn(row: dict[str, Any]) -> dict[str, Any]:
@@ -486,18 +468,8 @@ def test_an_entry_is_lawful_or_refused(
     insert = inserting("history", list(entry), collision)
     client.attempt(insert, *entry.values())
     assert client.refused == 0, "the lawful entry itself"
-    odd: dict[str, list[Any]] = {column: strays(rows, column) for column in entry}
-    odd["guard_satisfied"] += [0, 2, True, "1"]
-    odd["sequence_number"] += [entry["sequence_number"] + 1, entry["sequence_number"] - 1]
-    for column, values in odd.items():
-        for value in values:
-            client.attempt(insert, *{**entry, column: value}.values())
-    moving = ["instance_id", "sequence_number", "from_state", "action", "to_state"]
-    for place, one in enumerate(moving):
-        for two in moving[place + 1 :]:
-            for first in {row[one] for row in rows}:
-                for second in {row[two] for row in rows}:
-                    client.attempt(insert, *{**entry, one: first, two: second}.values())
+    for odd in odd_entries(entry, rows):
+        client.attempt(insert, *odd.values())
     client.judge()
 
 
@@ -506,10 +478,7 @@ def test_entries_of_many_rows_are_lawful_one_by_one_or_refused(
     client: Client, collision: str
 ) -> None:
     one = entry_for(client, "on", TOGGLE)
-    number = one["sequence_number"]
-    two = {**one, "sequence_number": number + 1, "from_state": "off", "to_state": "on"}
-    three = {**one, "sequence_number": number + 2}
-    for run in ([one, two, three], [two, one], [one, one], [one, three], [one, two, two, three]):
+    for run in runs_from(one):
         values = [value for row in run for value in row.values()]
         client.attempt(inserting("history", list(one), collision, len(run)), *values)
     client.attempt(
