@@ -401,6 +401,7 @@ def test_a_statement_within_a_statement_is_no_trigger(client: Client) -> None:
         "row_security = off",
         "session_replication_role = replica",
         "search_path = public, pg_catalog",
+        "interlock.moved = 'nowhere'",
     ],
 )
 def test_no_setting_of_a_session_helps(client: Client, setting: str) -> None:
@@ -914,6 +915,29 @@ def test_a_payload_is_judged_as_on_sqlite(
     digest = payload_digest(salt, content) if digest is None else digest
     rows = client.cursor.execute("SELECT payload_fault($1, $2, $3)", (salt, content, digest))
     assert rows.fetchall() == [(fault,)]
+
+
+@pytest.mark.parametrize("place", ["(0,1)", "(999,9)", "nowhere"])
+def test_an_entry_finds_its_instance_alone_wherever_a_session_says_it_lies(
+    client: Client, place: str
+) -> None:
+    """The note of where a row went last is anybody's to write: it can lead to nothing else."""
+    entry = entry_for(client, "on", TOGGLE)
+    insert = inserting("interlock.history", [*entry])
+    for change in ({}, {"to_state": "heaven"}):
+        note = f"{place} {entry['instance_id']}"
+        client.connection.execute("SELECT set_config('interlock.moved', %s, true)", [note])
+        if place == "nowhere" or change:
+            with pytest.raises(psycopg.Error) as refusal:
+                client.cursor.execute(insert, tuple((entry | change).values()))
+            assert refusal.value.sqlstate == ("22P02" if place == "nowhere" else "23514")
+        else:
+            client.cursor.execute(insert, tuple(entry.values()))
+            moved = client.connection.execute(
+                "SELECT id FROM interlock.instances WHERE head_digest = %s", [entry["entry_digest"]]
+            )
+            assert moved.fetchall() == [(entry["instance_id"],)]
+        client.connection.rollback()
 
 
 def test_an_entry_left_out_for_its_idempotency_key_moves_nothing(client: Client) -> None:

@@ -81,6 +81,40 @@ def test_a_hundred_fires_in_a_list_are_one_statement(store: Any, wire: Wire) -> 
     ]
 
 
+def test_an_entry_reads_by_whole_keys_however_long_the_run_that_it_is_part_of(url: str) -> None:
+    """The first entry's plan is kept; and the key finds every version that a run leaves behind."""
+    other = {**TOGGLE, "transitions": TOGGLE["transitions"][::-1]}
+    with interlock.open(url) as store:
+        ids = [store.instantiate(machine) for machine in (TOGGLE, other)]
+        before = keys_read(url)
+        for id in ids:
+            for _ in range(100):
+                store.fire(id, "go")
+            store.fire_many([interlock.Fire(id, "go")] * 1000)
+            store.fire_many([interlock.Fire(id, "go") for id in ids] * 100)
+    read = {name: count - before[name] for name, count in keys_read(url).items()}
+    fires = 2 * (100 + 1000 + 200)
+    assert read.pop("declared_transitions_pkey") <= fires + 10
+    assert read.pop("instances_pkey") < fires / 2
+    assert read.pop("declarations_pkey") <= fires + 20  # a foreign key, within a run
+    assert not any(read.values()), read
+
+
+def keys_read(url: str) -> dict[str, int]:
+    """Count what was read from each index; sessions tell it when they end."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        return dict(
+            connection.execute(
+                "SELECT indexrelname, idx_tup_read FROM pg_stat_user_indexes"
+                " WHERE schemaname = 'interlock' AND indexrelname <> 'interlock_migrations_pkey'"
+            ).fetchall()
+        )
+
+
 def test_an_instance_that_was_not_met_costs_one_more(url: str, store: Any, wire: Wire) -> None:
     with interlock.open(url) as other:
         first, second = other.instantiate(TOGGLE), other.instantiate(TOGGLE)

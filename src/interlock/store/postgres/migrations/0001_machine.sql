@@ -26,6 +26,8 @@ CREATE TABLE $schema.declarations (
 );
 
 -- The transitions of a declaration as rows, made by the database from the text and by nobody else.
+-- No second index: every fire looks for one row by its whole key, and a plan made while the table is
+-- small might take the other and read all the transitions of a declaration.
 CREATE TABLE $schema.declared_transitions (
     tenant text COLLATE "C" NOT NULL,
     digest text COLLATE "C" NOT NULL,
@@ -35,7 +37,6 @@ CREATE TABLE $schema.declared_transitions (
     guard text COLLATE "C",
     ordinal bigint NOT NULL,
     CONSTRAINT declared_transitions_pkey PRIMARY KEY (tenant, digest, from_state, action),
-    CONSTRAINT declared_transitions_ordinal UNIQUE (tenant, digest, ordinal),
     CONSTRAINT declared_transitions_declaration FOREIGN KEY (tenant, digest) REFERENCES $schema.declarations (tenant, digest)
 );
 
@@ -341,33 +342,75 @@ FOR EACH STATEMENT EXECUTE FUNCTION $schema.refuse('interlock: an instance is ne
 -- moved the instance meanwhile is waited for, and then the condition is looked at again. A search_path
 -- of its own would cost each call a third more: so the update names each operator by its schema, and
 -- the path is set only where the function is about to raise, which undoes it.
+-- The declared transition is a subquery, so that no plan begins with it.
+-- Each move leaves a version of the instance's row behind until the transaction ends, and the key finds
+-- them all. So where the row went is noted for the transaction, and a run of entries finds it there at
+-- once. The note is only a place to look first: what is found has to fit all the same.
 CREATE FUNCTION $schema.history_insert() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     fault text;
+    place tid;
 BEGIN
-    UPDATE $schema.instances AS i
-    SET current_state = NEW.to_state,
-        next_sequence_number = NEW.sequence_number OPERATOR(pg_catalog.+) 1,
-        head_digest = NEW.entry_digest
-    FROM $schema.declared_transitions AS d
-    WHERE i.tenant OPERATOR(pg_catalog.=) NEW.tenant
-        AND i.root OPERATOR(pg_catalog.=) NEW.root
-        AND i.id OPERATOR(pg_catalog.=) NEW.instance_id
-        AND i.next_sequence_number OPERATOR(pg_catalog.=) NEW.sequence_number
-        AND i.current_state OPERATOR(pg_catalog.=) NEW.from_state
-        AND d.tenant OPERATOR(pg_catalog.=) NEW.tenant
-        AND d.digest OPERATOR(pg_catalog.=) i.declaration_digest
-        AND d.from_state OPERATOR(pg_catalog.=) NEW.from_state
-        AND d.action OPERATOR(pg_catalog.=) NEW.action
-        AND d.to_state OPERATOR(pg_catalog.=) NEW.to_state
-        AND NEW.fired_at OPERATOR(pg_catalog.>=) i.instantiated_at
-        AND NEW.fired_at OPERATOR(pg_catalog.<=) 253402300799999999
-        AND CASE
-            WHEN d.guard IS NULL THEN NEW.guard_satisfied IS NULL
-            ELSE NEW.guard_satisfied OPERATOR(pg_catalog.=) 1
-        END;
-    IF FOUND THEN
+    IF pg_catalog.split_part(pg_catalog.current_setting('interlock.moved', true), ' ', 2)
+        OPERATOR(pg_catalog.=) NEW.instance_id
+    THEN
+        UPDATE $schema.instances AS i
+        SET current_state = NEW.to_state,
+            next_sequence_number = NEW.sequence_number OPERATOR(pg_catalog.+) 1,
+            head_digest = NEW.entry_digest
+        WHERE i.ctid OPERATOR(pg_catalog.=) pg_catalog.split_part(
+                pg_catalog.current_setting('interlock.moved'), ' ', 1
+            )::pg_catalog.tid
+            AND i.tenant OPERATOR(pg_catalog.=) NEW.tenant
+            AND i.root OPERATOR(pg_catalog.=) NEW.root
+            AND i.id OPERATOR(pg_catalog.=) NEW.instance_id
+            AND i.next_sequence_number OPERATOR(pg_catalog.=) NEW.sequence_number
+            AND i.current_state OPERATOR(pg_catalog.=) NEW.from_state
+            AND NEW.fired_at OPERATOR(pg_catalog.>=) i.instantiated_at
+            AND NEW.fired_at OPERATOR(pg_catalog.<=) 253402300799999999
+            AND (
+                SELECT CASE
+                    WHEN d.guard IS NULL THEN NEW.guard_satisfied IS NULL
+                    ELSE NEW.guard_satisfied OPERATOR(pg_catalog.=) 1
+                END
+                FROM $schema.declared_transitions AS d
+                WHERE d.tenant OPERATOR(pg_catalog.=) NEW.tenant
+                    AND d.digest OPERATOR(pg_catalog.=) i.declaration_digest
+                    AND d.from_state OPERATOR(pg_catalog.=) NEW.from_state
+                    AND d.action OPERATOR(pg_catalog.=) NEW.action
+                    AND d.to_state OPERATOR(pg_catalog.=) NEW.to_state
+            )
+        RETURNING i.ctid INTO place;
+    END IF;
+    IF place IS NULL THEN
+        UPDATE $schema.instances AS i
+        SET current_state = NEW.to_state,
+            next_sequence_number = NEW.sequence_number OPERATOR(pg_catalog.+) 1,
+            head_digest = NEW.entry_digest
+        WHERE i.tenant OPERATOR(pg_catalog.=) NEW.tenant
+            AND i.root OPERATOR(pg_catalog.=) NEW.root
+            AND i.id OPERATOR(pg_catalog.=) NEW.instance_id
+            AND i.next_sequence_number OPERATOR(pg_catalog.=) NEW.sequence_number
+            AND i.current_state OPERATOR(pg_catalog.=) NEW.from_state
+            AND NEW.fired_at OPERATOR(pg_catalog.>=) i.instantiated_at
+            AND NEW.fired_at OPERATOR(pg_catalog.<=) 253402300799999999
+            AND (
+                SELECT CASE
+                    WHEN d.guard IS NULL THEN NEW.guard_satisfied IS NULL
+                    ELSE NEW.guard_satisfied OPERATOR(pg_catalog.=) 1
+                END
+                FROM $schema.declared_transitions AS d
+                WHERE d.tenant OPERATOR(pg_catalog.=) NEW.tenant
+                    AND d.digest OPERATOR(pg_catalog.=) i.declaration_digest
+                    AND d.from_state OPERATOR(pg_catalog.=) NEW.from_state
+                    AND d.action OPERATOR(pg_catalog.=) NEW.action
+                    AND d.to_state OPERATOR(pg_catalog.=) NEW.to_state
+            )
+        RETURNING i.ctid INTO place;
+    END IF;
+    IF place IS NOT NULL THEN
+        PERFORM pg_catalog.set_config('interlock.moved', pg_catalog.concat(place, ' ', NEW.instance_id), true);
         IF NEW.idempotency_key IS NOT NULL AND EXISTS (
             SELECT 1 FROM $schema.history AS h
             WHERE h.tenant OPERATOR(pg_catalog.=) NEW.tenant
