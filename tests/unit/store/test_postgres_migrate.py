@@ -78,7 +78,21 @@ def test_a_store_that_is_current_costs_two_looks(made: psycopg.Connection[Any]) 
 
 
 @pytest.mark.parametrize(
-    "name", ["Odd \"na'me\\ %s {0}", "a.b", "new", "select", "caf\u00e9", "$x"]
+    "name",
+    [
+        "Odd \"na'me\\ %s {0}",
+        "a.b",
+        "new",
+        "select",
+        "caf\u00e9",
+        "$x",
+        "a$name",
+        "$number",
+        "$schema",
+        "$schema.refuse",
+        "a$1 $literal",
+        "x" * 63,
+    ],
 )
 def test_a_schema_may_have_any_name(connection: psycopg.Connection[Any], name: str) -> None:
     follow(connection, prepare(name))
@@ -89,10 +103,33 @@ def test_a_schema_may_have_any_name(connection: psycopg.Connection[Any], name: s
     assert connection.execute("SELECT count(*) FROM interlock_migrations").fetchone() == (1,)
 
 
-@pytest.mark.parametrize("name", ["", " ", "x" * 64, "\u00e9" * 32, "a\0b", "a$$b", "\ud800"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        " ",
+        "x" * 64,
+        "\u00e9" * 32,
+        "a\0b",
+        "a$$b",
+        "\ud800",
+        "a\nb",
+        "a\rb",
+        "\x1b[1m",
+        "a\x85b",
+    ],
+)
 def test_what_cannot_be_a_name_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="the name `"):
         quote_identifier(name)
+
+
+def test_a_control_character_in_a_name_is_shown_and_said_to_be_one() -> None:
+    with pytest.raises(ValueError, match="control character") as refusal:
+        quote_identifier("a\nb")
+    assert str(refusal.value) == (
+        r"the name `a\nb` holds a control character, such as a line break; use printable ones"
+    )
 
 
 def test_schemas_hold_stores_side_by_side(connection: psycopg.Connection[Any]) -> None:
@@ -346,6 +383,13 @@ def test_the_names_of_roles_are_quoted() -> None:
     assert not any("$" in statement for statement in granted)
     assert grants("a b") == []
     assert all(f'TO "{OWNER}"' in statement for statement in grants("s", reader=OWNER))
+
+
+def test_a_name_may_look_like_the_place_of_another() -> None:
+    granted = grants("$role", role="$eraser", eraser="$schema", reader="a$reader")
+    assert 'GRANT USAGE ON SCHEMA "$role" TO "$eraser"' in granted
+    assert 'GRANT UPDATE (salt, content) ON "$role".payloads TO "$schema"' in granted
+    assert 'GRANT USAGE ON SCHEMA "$role" TO "a$reader"' in granted
 
 
 def test_a_script_is_cut_where_its_statements_end() -> None:

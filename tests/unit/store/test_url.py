@@ -96,7 +96,9 @@ def test_a_url_that_is_refused_tells_no_password(url: str) -> None:
         ("postgresql://h/d?mode=x", None, "one of rwc, rw, ro"),
         ("postgresql://h/d?shema=a", None, "no URL of PostgreSQL"),
         ("postgresql://h/d", "$$", "ends the body"),
-        ("postgresql://h/d", "x" * 64, "schema"),
+        ("postgresql://h/d", "a\nb", "`schema`: .* holds a control character"),
+        ("postgresql://h/d?schema=a%0Ab", None, "`schema`: .* holds a control character"),
+        ("postgresql://h/d", "x" * 64, "`schema`: .* is 64 bytes long, more than the 63 allowed"),
         ("sqlite://", "a", "for PostgreSQL"),
     ],
 )

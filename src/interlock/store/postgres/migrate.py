@@ -17,6 +17,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
+from unicodedata import category
 
 from interlock.core.rejection import StorageFailure
 from interlock.core.text import quoted, text_fault
@@ -53,10 +54,12 @@ def quote_identifier(name: str) -> str:
         ValueError: it cannot be one. The sentence says why.
     """
     fault = text_fault(name, _NAME_BYTES)
+    if fault is None and any(category(character) == "Cc" for character in name):
+        fault = "holds a control character, such as a line break; use printable ones"
     if fault is None and "$$" in name:
-        fault = "holds `$$`, which ends the body of a function"
+        fault = "holds `$$`, which ends the body of a function; use another name"
     if fault:
-        raise ValueError(f"the name {quoted(name)} {fault}")
+        raise ValueError(f"the name {quoted(repr(name)[1:-1])} {fault}")
     doubled = name.replace('"', '""')
     return f'"{doubled}"'
 
@@ -94,12 +97,13 @@ def grants(
     schema: str, *, role: str | None = None, eraser: str | None = None, reader: str | None = None
 ) -> list[str]:
     """Give the statements of `roles.sql` for the roles named; an eraser may do what a role may."""
-    parts = {"$role": [role, eraser], "$eraser": [eraser], "$reader": [reader]}
+    parts = {"role": [role, eraser], "eraser": [eraser], "reader": [reader]}
+    place = quote_identifier(schema)
     return [
-        statement.replace("$schema", quote_identifier(schema)).replace(part, quote_identifier(name))
+        _filled(statement, schema=place, **{part: quote_identifier(name)})
         for statement in map(_bare, split_statements(ROLES.read_text()))
         for part, names in parts.items()
-        if part in statement
+        if f"${part}" in statement
         for name in names
         if name is not None
     ]
@@ -117,6 +121,11 @@ def split_statements(script: str) -> list[str]:
     return statements
 
 
+def _filled(statement: str, **names: str) -> str:
+    """Put names where a statement has `$` and their word; in one pass, as a name may hold such."""
+    return re.sub(r"\$(\w+)", lambda found: names.get(found[1], found[0]), statement)
+
+
 def _bare(statement: str) -> str:
     """Take away the comments before a statement."""
     return re.sub(r"\A(\s*(--.*)?\n)+", "", statement)
@@ -131,7 +140,7 @@ def _applied(schema: str, where: str) -> Steps[int | None]:
     found = yield from _tables(schema)
     if found.get("interlock_migrations") != _LEDGER_COLUMNS:
         return None
-    rows = yield _READ_LEDGER.replace("$schema", quote_identifier(schema)), ()
+    rows = yield _filled(_READ_LEDGER, schema=quote_identifier(schema)), ()
     applied = int(rows[0][0])
     if applied > len(MIGRATIONS):
         raise StorageFailure(
@@ -174,15 +183,14 @@ def _apply(schema: str, applied: int | None, where: str) -> Steps[None]:
         if not (yield _IS_SCHEMA.format(schema=quote_literal(schema)), ()):
             # Not IF NOT EXISTS: that needs leave to create even where nothing is to be created.
             yield f"CREATE SCHEMA {place}", ()
-        yield _MAKE_LEDGER.replace("$schema", place), ()
+        yield _filled(_MAKE_LEDGER, schema=place), ()
     else:
-        yield _UNSEAL.replace("$schema", place), ()
+        yield _filled(_UNSEAL, schema=place), ()
     for number, path in enumerate(MIGRATIONS[applied or 0 :], (applied or 0) + 1):
         for statement in split_statements(path.read_text()):
-            yield statement.replace("$schema", place), ()
-        record = _RECORD.replace("$schema", place).replace("$number", str(number))
-        yield record.replace("$name", path.stem), ()
-    yield _SEAL.replace("$schema", place), ()
+            yield _filled(statement, schema=place), ()
+        yield _filled(_RECORD, schema=place, number=str(number), name=path.stem), ()
+    yield _filled(_SEAL, schema=place), ()
 
 
 class _Object(NamedTuple):
@@ -212,16 +220,16 @@ def schema_faults(schema: str) -> Steps[list[str]]:
         _Object(type, table or "", name): (_plain(said, schema), body or "")
         for type, table, name, said, body in rows
     }
+    place = quote_identifier(schema)
     own = {
-        what: (_plain(said.replace("$schema", quote_identifier(schema)), schema), body)
+        what: (_plain(_filled(said, schema=place), schema), _filled(body, schema=place))
         for what, (said, body) in _own_schema().items()
     }
-    place = quote_identifier(schema)
     faults = []
     for what, (said, body) in own.items():
         if what not in found:
             faults.append(f"{what} is missing")
-        elif found[what] != (said, body.replace("$schema", place)):
+        elif found[what] != (said, body):
             faults.append(f"{what} is not as it was made")
     guarded = ("trigger", "rule", "policy", "unique index")
     for what in found.keys() - own.keys():
