@@ -21,6 +21,7 @@ from interlock.store.store import Store
 from interlock.store.transfer import Page
 from tests.support.copies import KINDS, destroy, dumped, new_store, populate, report, told
 from tests.support.machines import BATCH, MACHINES, TOGGLE
+from tests.support.postgres import APP, ERASER, READER, at, database, make_store
 from tests.support.records import content_of
 from tests.support.tampering import File, copy_healthy, repeatable_store, tampered
 
@@ -96,6 +97,29 @@ def _check_keys(store: Store, keyed: str) -> None:
     assert store.fire(keyed, "begin-testing", reason='a "reason"\n\u2028', **again) == "testing"
     with pytest.raises(IdempotencyConflict):
         store.fire(keyed, "begin-testing", reason="another", **again)
+
+
+def test_a_role_that_may_not_destroy_is_told_who_may(tmp_path: Path) -> None:
+    """What was destroyed comes back destroyed, and that is for the eraser; who then goes on."""
+    with interlock.open("sqlite://") as origin:
+        populate(origin)
+        origin.dump(tmp_path / "dump.jsonl")
+    with database() as url:
+        make_store(url)
+        with interlock.open(at(url, user=APP)) as store:
+            with pytest.raises(StorageFailure, match="grants to `\\$eraser`") as refusal:
+                store.restore(tmp_path / "dump.jsonl")
+            assert (refusal.value.kind, refusal.value.retryable) == ("read-only", False)
+            assert "permission denied for table payloads" in str(refusal.value)
+        with interlock.open(at(url, user=ERASER)) as store:
+            store.restore(tmp_path / "dump.jsonl")
+            assert store.verify().ok
+        with interlock.open(at(url, user=APP)) as store:
+            assert store.restore(tmp_path / "dump.jsonl").added_entries == 0
+        with interlock.open(at(url, user=READER)) as store:
+            with pytest.raises(StorageFailure, match="the role is not permitted") as refusal:
+                store.instantiate(BATCH)
+            assert "eraser" not in str(refusal.value)
 
 
 def test_every_row_comes_back(dump: Path, path: Path, tmp_path: Path) -> None:

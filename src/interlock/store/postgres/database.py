@@ -131,7 +131,8 @@ class Base:
 
     def _failed(self, error: psycopg.Error, sent: Sent) -> Exception:
         """Say what an error means for what was being sent."""
-        failure = translate(error, self.where)
+        erasing = any(query.name.startswith("destroy_payload") for query, _ in sent.statements)
+        failure = translate(error, self.where, erasing=erasing)
         if sent.commits and is_lost(error):
             return CommitUncertain(failure, None, lost=True)
         return failure

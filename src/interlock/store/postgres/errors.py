@@ -23,6 +23,8 @@ _READ_ONLY = _Kind("read-only", "the database is read-only")
 _REFUSED = _Kind("refused", "the schema refused the write; run `verify`")
 _OTHER = _Kind("failed", "the database failed")
 
+_DENIED = "42501"
+
 # By SQLSTATE, or its first two characters (https://www.postgresql.org/docs/current/errcodes-appendix.html).
 _KINDS = {
     "08": _AWAY,
@@ -34,7 +36,7 @@ _KINDS = {
     "3F000": _MISSING,
     "40001": _CONFLICT,
     "40P01": _CONFLICT,
-    "42501": _Kind("read-only", "the role is not permitted to do this"),
+    _DENIED: _Kind("read-only", "the role is not permitted to do this"),
     "42P01": _MISSING,
     "53100": _Kind("full", "the disk is full", retryable=True),
     "53300": _Kind("busy", "the server has no connection left", retryable=True),
@@ -59,16 +61,22 @@ _TURNED_AWAY = {
 }
 
 
-def translate(error: psycopg.Error, where: str) -> StorageFailure:
+_ERASING = "payloads are destroyed by a role that may do what `roles.sql` grants to `$eraser`"
+
+
+def translate(error: psycopg.Error, where: str, *, erasing: bool = False) -> StorageFailure:
     """Make the refusal for an error of PostgreSQL or of the connection to it.
 
     Nothing of the transaction is left, unless the error `is_lost` and came of the commit.
 
     Args:
         where: the database, as its owner knows it.
+        erasing: payloads were to be destroyed, which not every role may do.
     """
     kind = _kind(error)
     sentence = f"{where}: {kind.sentence}{_said(error)}"
+    if erasing and error.sqlstate == _DENIED:
+        sentence += f"; {_ERASING}"
     return StorageFailure(sentence, kind=kind.word, retryable=kind.retryable)
 
 
