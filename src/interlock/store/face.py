@@ -16,7 +16,7 @@ from interlock.core.identity import uuid7
 from interlock.core.machine import check_moment, check_text
 from interlock.core.query import parse_query
 from interlock.core.rejection import InvalidQuery, InvalidRequest, Rejected
-from interlock.core.text import Limits
+from interlock.core.text import Limits, text_fault
 from interlock.store import read
 from interlock.store.attempt import (
     Attempt,
@@ -167,6 +167,17 @@ class Face:
     def _id(self, id: object) -> str:
         return check_text("id", id, self._limits.reference_bytes)
 
+    def _ids(self, ids: object) -> list[str]:
+        if isinstance(ids, str | bytes) or not isinstance(ids, Iterable):
+            given = "one" if isinstance(ids, str) else type(ids).__name__
+            raise InvalidRequest(f"`ids` is a list of ids, not {given}", argument="ids")
+        chosen = [*ids]
+        for place, id in enumerate(chosen):
+            if fault := text_fault(id, self._limits.reference_bytes):
+                what = f"item {place} of `ids` {fault}"
+                raise InvalidRequest(what, argument="ids", index=place)
+        return chosen
+
     def _new_id(self) -> str:
         return uuid7(self._clock(), self._random.getrandbits(62))
 
@@ -216,7 +227,18 @@ def answer(outcome: Answered) -> str:
     return outcome
 
 
-def ignore(told: object) -> None:
+def listener(name: str, given: Callable[[T], Any] | None) -> Callable[[T], Any]:
+    """Give whom to tell: whoever was given, or nobody.
+
+    Raises:
+        InvalidRequest: what was given cannot be told anything.
+    """
+    if given is not None and not callable(given):
+        raise InvalidRequest(f"`{name}` is a function, not {type(given).__name__}", argument=name)
+    return given or _ignore
+
+
+def _ignore(told: object) -> None:
     """Take what nobody asked to be told."""
 
 

@@ -7,11 +7,12 @@ keyboard shall not cost a store its records. It appears under its name only when
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from errno import EACCES, ENOENT, ENOSPC, ENOTDIR, EPERM, EROFS
+from io import UnsupportedOperation
 from pathlib import Path
 from secrets import token_hex
-from typing import NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from interlock.core.rejection import InvalidRequest, StorageFailure
 from interlock.core.text import clipped, quoted
@@ -52,14 +53,34 @@ class Kind(NamedTuple):
             why = getattr(error, "strerror", None) or error
             raise StorageFailure(f"{what}: {why}", kind=kind) from error
 
-    def open(self, target: Path | str) -> AbstractContextManager[TextIO]:
-        """Open a file for writing.
+    def open(self, target: Path | str | TextIO) -> AbstractContextManager[TextIO]:
+        """Open a file for writing; what is a stream already stays open afterwards.
 
         Raises:
-            InvalidRequest: the target is no path, or holds something of another kind.
+            InvalidRequest: the target is neither a path nor a text stream to write to, or holds
+                something of another kind.
             StorageFailure: it cannot be written.
         """
-        return _opened(self, self._path(target))
+        if isinstance(target, Path | str):
+            return _opened(self, self._path(target))
+        self._check_stream(target)
+        return nullcontext(target)
+
+    def _check_stream(self, target: Any) -> None:
+        if not (callable(getattr(target, "write", None)) and hasattr(target, "flush")):
+            what = f"is a path or a text stream, not {type(target).__name__}"
+            raise self.refuse(f"`{self.argument}` {what}")
+        if getattr(target, "closed", False) is True:
+            raise self.refuse(f"`{self.argument}` is a stream that was closed")
+        try:
+            target.write("")
+        except TypeError as error:
+            what = "was opened for bytes, not for text"
+            raise self.refuse(f"`{self.argument}` {what}") from error
+        except UnsupportedOperation as error:
+            raise self.refuse(f"`{self.argument}` was not opened for writing") from error
+        except (OSError, RuntimeError):
+            return  # it is told of when something is written
 
     def _path(self, target: Path | str) -> Path:
         path, text = Path(target), str(target)

@@ -75,19 +75,18 @@ def open_report(
         instance: the one that the report is about.
 
     Raises:
-        InvalidRequest: the target is no path, or holds something other than a report.
+        InvalidRequest: the target is no path and no text stream, or holds something other than a
+            report.
         StorageFailure: the file cannot be written.
     """
     if target is None:
         yield _NoWriter()
-    elif isinstance(target, Path | str):
+    else:
         with _REPORT.open(target) as stream:
             yield ReportWriter(stream, instance)
-    else:
-        yield ReportWriter(target, instance)
 
 
-def read_heads(path: Path, *, instance: str | None = None) -> Iterator[Head]:
+def read_heads(source: Path | str, *, instance: str | None = None) -> Iterator[Head]:
     """Read the heads of a report, in its order, which is that of the walk.
 
     Args:
@@ -97,6 +96,10 @@ def read_heads(path: Path, *, instance: str | None = None) -> Iterator[Head]:
         InvalidRequest: the file is no report, is no longer the one that was written, or is about
             another instance alone.
     """
+    if not isinstance(source, Path | str):
+        what = f"`since` is a path, not {type(source).__name__}"
+        raise InvalidRequest(what, argument="since")
+    path = Path(source)
     try:
         if is_in_use(path):
             raise ValueError("it is a file of a store that is open")

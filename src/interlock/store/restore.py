@@ -110,6 +110,7 @@ def check_header(source: Path | str) -> None:
 @contextmanager
 def _read_from(source: Path | str | TextIO) -> Iterator[tuple[TextIO, object]]:
     if not isinstance(source, Path | str):
+        _check_stream(source)
         yield source, getattr(source, "name", "the dump")
         return
     named = f"`{clipped(source, 1000)}`"
@@ -124,6 +125,14 @@ def _read_from(source: Path | str | TextIO) -> Iterator[tuple[TextIO, object]]:
         raise InvalidRequest(f"{named} cannot be read: {why}", argument="source") from error
     with stream:
         yield stream, source
+
+
+def _check_stream(source: Any) -> None:
+    if not (callable(getattr(source, "readline", None)) and hasattr(source, "seekable")):
+        what = f"`source` is a path or a text stream, not {type(source).__name__}"
+        raise InvalidRequest(what, argument="source")
+    if getattr(source, "closed", False) is True:
+        raise InvalidRequest("`source` is a stream that was closed", argument="source")
 
 
 def _checked(stream: TextIO, name: object, on_page: Listener) -> int:

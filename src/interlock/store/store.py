@@ -12,11 +12,11 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TextIO
 
 from interlock.core.entry import Entry
-from interlock.core.rejection import InvalidRequest, Rejected
+from interlock.core.rejection import Rejected
 from interlock.core.text import LIMITS, Limits
 from interlock.store.attempt import Attempt, Birth, Fire
 from interlock.store.dumpfile import Counts
-from interlock.store.face import Face, answer, ignore, utc_now
+from interlock.store.face import Face, answer, listener, utc_now
 from interlock.store.group import GoAlone, Group
 from interlock.store.plan import Plan, Procedure, T
 from interlock.store.read import Instance
@@ -341,7 +341,9 @@ class Store(Face):
         """
         if id is not None:
             id = self._id(id)
-        heads = read_heads(Path(since), instance=id) if since is not None else ()
+        on_finding = listener("on_finding", on_finding)
+        on_page = listener("on_page", on_page)
+        heads = read_heads(since, instance=id) if since is not None else ()
         with open_report(report, instance=id) as writer:
             found = verify(
                 self._database,
@@ -349,8 +351,8 @@ class Store(Face):
                 id=id,
                 since=heads,
                 on_head=writer.head,
-                on_finding=on_finding or ignore,
-                on_page=on_page or ignore,
+                on_finding=on_finding,
+                on_page=on_page,
             )
             writer.close(found)
         return found
@@ -375,10 +377,9 @@ class Store(Face):
             InvalidRequest, NotKnown, StorageFailure: the dump is not whole. Kind `damaged`: the
                 record of an instance is not sound, so it could not be restored.
         """
-        if isinstance(ids, str):
-            raise InvalidRequest("`ids` is a list of ids, not one", argument="ids")
-        chosen = None if ids is None else [self._id(id) for id in ids]
-        return dump(self._database, self._tenant, target, ids=chosen, on_page=on_page or ignore)
+        chosen = None if ids is None else self._ids(ids)
+        told = listener("on_page", on_page)
+        return dump(self._database, self._tenant, target, ids=chosen, on_page=told)
 
     def restore(
         self,
@@ -403,8 +404,9 @@ class Store(Face):
             StorageFailure: the store cannot be written. After each of these, what comes before it
                 in the dump may have been written.
         """
+        told = listener("on_page", on_page)
         self._database.check_writable()
-        return restore(self._database, self._tenant, source, on_page=on_page or ignore)
+        return restore(self._database, self._tenant, source, on_page=told)
 
     def _write(self, procedure: Procedure[T], connection: Any = None) -> T:
         """Drive a procedure that writes."""

@@ -7,7 +7,6 @@ Memory holds a page, however large the store is. `restore` has the way back.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TextIO
@@ -82,13 +81,14 @@ def dump(
 
     Raises:
         NotKnown: there is no instance of one of the ids.
-        InvalidRequest: the target is no name of a file, or holds something other than a dump.
+        InvalidRequest: the target is no name of a file and no text stream, or holds something
+            other than a dump.
         StorageFailure: the store cannot be read, or its record is unsound; or the file cannot be
             written.
     """
     chosen = None if ids is None else sorted({*ids}, key=place_of)
     _check_known(database, tenant, chosen or ())
-    with _opened(target) as stream:
+    with DUMP.open(target) as stream:
         writer = DumpWriter(stream, whole=chosen is None)
         dumping = _Dump(database, tenant, writer, on_page)
         if chosen is None:
@@ -98,15 +98,6 @@ def dump(
             for id in chosen:
                 dumping.records(place_of(id), place_of(id))
         return writer.end()
-
-
-@contextmanager
-def _opened(target: Path | str | TextIO) -> Iterator[TextIO]:
-    if isinstance(target, Path | str):
-        with DUMP.open(target) as stream:
-            yield stream
-    else:
-        yield target
 
 
 def _check_known(database: Reads, tenant: str, ids: Iterable[str]) -> None:

@@ -51,6 +51,89 @@ def lines_of(dump: Path) -> list[str]:
     return dump.read_text(encoding="ascii").splitlines(keepends=True)
 
 
+# What is no argument
+
+
+class Unflushed:
+    """What can be written to, and is no stream."""
+
+    def write(self, text: str) -> None: ...
+
+
+def closed(stream: Any) -> Any:
+    stream.close()
+    return stream
+
+
+VERBS: dict[str, Callable[[Any, Any], object]] = {
+    "target": lambda store, target: store.dump(target),
+    "source": lambda store, source: store.restore(source),
+    "report": lambda store, report: store.verify(report=report),
+    "since": lambda store, since: store.verify(since=since),
+}
+
+
+@pytest.mark.parametrize("argument", VERBS)
+def test_what_is_neither_a_path_nor_a_stream_is_refused(origin: Store, argument: str) -> None:
+    odd: list[Any] = [5, b"x", True, [], Unflushed(), closed(io.StringIO())]
+    if argument in ("target", "source"):
+        odd.append(None)
+    for value in odd:
+        with pytest.raises(InvalidRequest, match=f"^`{argument}` is ") as refusal:
+            VERBS[argument](origin, value)
+        assert refusal.value.argument == argument
+
+
+@pytest.mark.parametrize("argument", ["target", "source", "report"])
+def test_a_stream_of_the_wrong_kind_is_refused(
+    origin: Store, argument: str, tmp_path: Path
+) -> None:
+    odd = tmp_path / "odd"
+    odd.write_text("{}\n")
+    reads = argument == "source"
+    with odd.open("rb") as of_bytes, odd.open("a" if reads else "r") as other_way:
+        for stream in (of_bytes if reads else io.BytesIO(), other_way):
+            with pytest.raises(InvalidRequest) as refusal:
+                VERBS[argument](origin, stream)
+            assert refusal.value.argument == argument
+
+
+@pytest.mark.parametrize("ids", [5, True, b"x", "x", [5], [None], ["x", b"x"], [[]]])
+def test_what_is_no_list_of_ids_is_refused(origin: Store, ids: Any) -> None:
+    with pytest.raises(InvalidRequest, match="`ids`") as refusal:
+        origin.dump(io.StringIO(), ids)
+    assert refusal.value.argument == "ids"
+    if isinstance(ids, list):
+        assert refusal.value.index == len(ids) - 1
+
+
+@pytest.mark.parametrize("value", [5, True, "x"])
+def test_a_listener_that_cannot_be_told_is_refused(origin: Store, value: Any, dump: Path) -> None:
+    calls: list[tuple[str, Callable[[], object]]] = [
+        ("on_page", lambda: origin.dump(io.StringIO(), on_page=value)),
+        ("on_page", lambda: origin.restore(dump, on_page=value)),
+        ("on_page", lambda: origin.verify(on_page=value)),
+        ("on_finding", lambda: origin.verify(on_finding=value)),
+    ]
+    for argument, call in calls:
+        with pytest.raises(InvalidRequest, match=f"`{argument}` is a function, not") as refusal:
+            call()
+        assert refusal.value.argument == argument
+
+
+def test_the_asynchronous_face_refuses_the_same() -> None:
+    async def refused() -> list[str]:
+        async with interlock.open_async("sqlite://") as store:
+            arguments = []
+            for call in (store.dump(5), store.restore(None), store.dump(io.StringIO(), 5)):  # type: ignore[arg-type]
+                with pytest.raises(InvalidRequest) as refusal:
+                    await call
+                arguments.append(refusal.value.argument)
+            return arguments
+
+    assert asyncio.run(refused()) == ["target", "source", "ids"]
+
+
 # There and back
 
 
