@@ -4,12 +4,14 @@ A test module says which kinds there are, and its fixture `joint` gives a store 
 each kind; the class `Rules` is then tested for all of them.
 """
 
+import sqlite3
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -344,7 +346,9 @@ class Rules:
 
     def test_what_is_no_connection_is_refused(self, joint: Joint) -> None:
         id = joint.store.instantiate(TOGGLE)
-        for odd in ("sqlite://", b"", 0, False, object(), [], Caller):
+        stand_in = MagicMock()  # which has every attribute that it is asked for
+        posing = MagicMock(spec=sqlite3.Connection)
+        for odd in ("sqlite://", b"", 0, False, object(), [], Caller, stand_in, posing):
             refusal = refusal_of(partial(joint.store.fire, id, "go", connection=odd))
             assert "and the store needs" in str(refusal)
         assert joint.stands(id) == ("off", 0)

@@ -101,7 +101,9 @@ def _find(connection: Any) -> _Beneath:
         return _beneath_session(connection)
     if _is_of(connection, "sqlalchemy.engine", "Connection"):
         return _beneath_sqlalchemy(connection)
-    if hasattr(connection, "in_atomic_block") and hasattr(connection, "ensure_connection"):
+    if _is_of(connection, "django.db.backends.base.base", "BaseDatabaseWrapper") or _is_of(
+        connection, "django.utils.connection", "ConnectionProxy"
+    ):
         return _beneath_django(connection)
     if isinstance(connection, str | bytes | int):
         raise unusable(connection, _WANTED)

@@ -42,7 +42,7 @@ class Joined:
     """
 
     def __init__(self, connection: Any, own: Own) -> None:
-        if not isinstance(connection, sqlite3.Connection):
+        if not issubclass(type(connection), sqlite3.Connection):  # whatever it says that it is
             raise unusable(connection, "one of sqlite3")
         self._connection = connection
         self._own = own
