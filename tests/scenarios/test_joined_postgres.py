@@ -19,7 +19,7 @@ import interlock
 from interlock.testing import Blocking
 from tests.support.joining import MAKE_NOTES, Caller, Joint, Rules, open_blocking, refusal_of
 from tests.support.machines import BATCH, TOGGLE
-from tests.support.postgres import READER, at, database, server
+from tests.support.postgres import READER, at, database, server, with_settings
 from tests.support.together import all_at_once
 
 IDLE = TransactionStatus.IDLE
@@ -94,6 +94,7 @@ class Odd(Psycopg):
             " LANGUAGE sql IMMUTABLE AS $$ SELECT 'odd' $$",
             "SET search_path = odd, public, pg_catalog",
             "SET bytea_output = 'escape'",
+            "SET row_security = off",
             "SET \"interlock.tenant\" = 'somebody'",
         ):
             connection.execute(command)
@@ -645,6 +646,32 @@ def test_a_connection_whose_triggers_are_off_is_refused(shop: interlock.Store, u
         own.execute("SET session_replication_role = 'replica'")
         refusal = refusal_of(lambda: shop.fire(id, "go", connection=own))
         assert "session_replication_role" in str(refusal)
+
+
+@pytest.mark.parametrize("how", ["session", "local", "database", "url"])
+def test_row_security_that_is_off_is_on_for_our_statements(
+    how: str, url: str, shop: interlock.Store
+) -> None:
+    """Off, every statement on a table with policies would be an error."""
+    asked = url if how != "url" else with_settings(url, options="-c%20row_security%3Doff")
+    name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+    if how == "database":
+        with psycopg.connect(url, autocommit=True) as owner:
+            owner.execute(f"ALTER DATABASE {name} SET row_security = off")
+    try:
+        with interlock.open(asked) as store, psycopg.connect(asked) as own:
+            if how in ("session", "local"):
+                own.execute(f"SET {how} row_security = off")
+            id = store.instantiate(TOGGLE, connection=own)
+            assert store.fire(id, "go", connection=own) == "on"
+            assert own.execute("SHOW row_security").fetchone() == ("off",)
+            own.commit()
+            assert store.fire(id, "go") == "off"
+            assert store.verify(id).ok
+    finally:
+        with psycopg.connect(url, autocommit=True) as owner:
+            owner.execute(f"ALTER DATABASE {name} RESET row_security")
+    assert shop.current(id) == "off"
 
 
 def test_the_other_colour_is_refused(

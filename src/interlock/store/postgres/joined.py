@@ -31,7 +31,8 @@ from interlock.store.statements import Query
 
 _HEX = "pg_catalog.encode(pg_catalog.convert_to({}, 'UTF8'), 'hex')"
 # `enable_seqscan` as in sessions of ours: plans within triggers are kept, however the tables grow.
-_SETTINGS = ("client_encoding", "search_path", "enable_seqscan", "interlock.tenant")
+# With `row_security` off every statement on a table with policies is an error.
+_SETTINGS = ("client_encoding", "search_path", "enable_seqscan", "row_security", "interlock.tenant")
 _GET = "SELECT pg_catalog.current_setting('session_replication_role'), " + ", ".join(
     _HEX.format(f"coalesce(pg_catalog.current_setting('{name}', true), '')") for name in _SETTINGS
 )
@@ -171,7 +172,7 @@ def _enter(own: Own) -> Generator[Step, list[Row], Sequence[str]]:
     Raises:
         InvalidRequest: the connection leads elsewhere, or has its triggers switched off.
     """
-    values = ("UTF8", "pg_catalog, pg_temp", "off", own.tenant)
+    values = ("UTF8", "pg_catalog, pg_temp", "off", "on", own.tenant)
     wanted = [text.encode().hex() for text in values]
     identify = own.statements["identify"].sql
     entering = f"SAVEPOINT interlock; {_GET}; SELECT {_set(wanted)}; {identify}"

@@ -58,5 +58,6 @@ class Settings(NamedTuple):
             "jit": "off",  # it pays on long reports, never on statements of milliseconds
             "enable_seqscan": "off",  # a plan made for an empty table outlives its emptiness
             "plan_cache_mode": "force_generic_plan",  # the statements leave one way to find a row
+            "row_security": "on",  # off, statements on tables with policies are errors
             "interlock.tenant": "",
         }
