@@ -109,7 +109,8 @@ def _could_be_made(url: str, failure: StorageFailure) -> bool:
     from interlock.store.url import is_postgres, parse_url
 
     if is_postgres(url):
-        return failure.kind == "foreign"
+        # The server's own word, which is the cause, is of a database that is not there either.
+        return failure.kind == "missing" and failure.__cause__ is None
     path = parse_url(url).path
     if path is None or not path.exists():
         return path is not None and path.parent.is_dir()

@@ -3,8 +3,10 @@
 import sqlite3
 from contextlib import closing
 
+import psycopg
 import pytest
 
+from tests.support.postgres import database
 from tests.unit.cli.line import MACHINE, CommandLine
 
 READING = [
@@ -35,6 +37,21 @@ def test_an_empty_file_is_no_store_and_stays_empty(
     told = run.refused("storage-failure", *command, code=3)
     assert "there is no store" in told
     assert (run.folder / "store.db").read_bytes() == b""
+
+
+def test_who_makes_a_store_is_said_where_a_server_has_none_and_only_there(run: CommandLine) -> None:
+    with database() as url:
+        told = run.refused("storage-failure", "list", "--store", url, code=3)
+        assert "holds no store" in told
+        assert "`interlock instantiate`" in told
+        with psycopg.connect(url) as connection:
+            connection.execute("CREATE SCHEMA interlock")
+            connection.execute("CREATE TABLE interlock.history (mine int)")
+        told = run.refused("storage-failure", "list", "--store", url, code=3)
+        assert "`interlock instantiate`" not in told
+    told = run.refused("storage-failure", "list", "--store", url, code=3)  # without the database
+    assert "does not exist" in told
+    assert "`interlock instantiate`" not in told
 
 
 def test_instantiate_makes_one(run: CommandLine) -> None:

@@ -167,10 +167,28 @@ def test_a_newer_store_is_refused(made: psycopg.Connection[Any]) -> None:
 
 
 def test_nothing_is_made_unless_asked_for(connection: psycopg.Connection[Any]) -> None:
-    with pytest.raises(StorageFailure, match="holds no interlock store of this version") as refusal:
+    with pytest.raises(StorageFailure, match="holds no store; opened without `mode` it") as refusal:
         follow(connection, prepare(SCHEMA, create=False))
-    assert refusal.value.kind == "foreign"
+    assert (refusal.value.kind, refusal.value.retryable) == ("missing", False)
     assert not is_schema(connection)
+
+
+@pytest.mark.parametrize(
+    ("stands", "kind"),
+    [
+        ("CREATE TABLE interlock.orders (mine int)", "missing"),
+        ("CREATE TABLE interlock.history (mine int)", "foreign"),
+        ("CREATE TABLE interlock.interlock_migrations (mine int)", "foreign"),
+    ],
+)
+def test_a_store_is_missing_where_nothing_is_called_like_its_tables(
+    connection: psycopg.Connection[Any], stands: str, kind: str
+) -> None:
+    connection.execute("CREATE SCHEMA interlock")
+    connection.execute(stands)
+    with pytest.raises(StorageFailure, match="holds no") as refusal:
+        follow(connection, prepare(SCHEMA, create=False))
+    assert refusal.value.kind == kind
 
 
 @pytest.mark.parametrize("table", ["history", "declarations", "interlock_migrations"])

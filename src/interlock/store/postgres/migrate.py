@@ -74,9 +74,13 @@ def prepare(schema: str, *, create: bool = True) -> Steps[None]:
         StorageFailure: it is newer, or there is none and none can be made.
     """
     where = f"the schema {quoted(schema)}"
-    if (yield from _applied(schema, where)) == len(MIGRATIONS):
+    applied = yield from _applied(schema, where)
+    if applied == len(MIGRATIONS):
         return
     if not create:
+        if applied is None and not (yield from _tables(schema)):
+            what = "holds no store; opened without `mode` it is made"
+            raise StorageFailure(f"{where} {what}", kind="missing")
         raise StorageFailure(f"{where} holds no interlock store of this version", kind="foreign")
     yield "BEGIN ISOLATION LEVEL READ COMMITTED", ()
     try:
