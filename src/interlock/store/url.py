@@ -32,6 +32,7 @@ _POSTGRES_CHOICES = {"mode": ("rwc", "rw", "ro"), "together": ("yes", "no")}
 _ESCAPES = "write special characters, such as those of a password, as %40 for @ or %2F for /"
 POSTGRES_SETTINGS = ("schema", "busy_ms", "away_ms", "pool_max", "together", "mode")
 _POSTGRES_SCHEMES = ("postgresql", "postgres")
+_NO_URL = f"is no URL of PostgreSQL; {_ESCAPES}"
 _EXAMPLES = "`sqlite:///FILE` or `postgresql://HOST/DATABASE`"
 
 
@@ -101,7 +102,7 @@ def parse_postgres(url: Any, schema: str | None) -> "PostgresSettings":
     try:
         told = psycopg.conninfo.conninfo_to_dict(conninfo)
     except (psycopg.ProgrammingError, UnicodeError):  # whose text may have the password
-        raise _refusal(f"is no URL of PostgreSQL; {_ESCAPES}") from None
+        raise _refusal(_misspelt([name for name, _ in others]) or _NO_URL) from None
     if any("@" in str(told.get(part, "")) for part in ("host", "dbname")):
         raise _refusal(f"has an @ in its host or database; {_ESCAPES}")
     if schema is not None and given.get("schema", schema) != schema:
@@ -125,6 +126,25 @@ def parse_postgres(url: Any, schema: str | None) -> "PostgresSettings":
     except ValueError as error:
         raise InvalidRequest(f"`schema`: {error}", argument="schema") from None
     return settings._replace(schema=name)
+
+
+def _misspelt(names: list[str]) -> str | None:
+    """Say which setting is misspelt, ours or the client library's.
+
+    What resembles none, or has an @, is not quoted: it may be of a password.
+    """
+    from psycopg.pq import Conninfo
+
+    of_libpq = [option.keyword.decode() for option in Conninfo.get_defaults()]
+    known = [*POSTGRES_SETTINGS, *of_libpq, "ssl"]  # `ssl=true`, which URLs alone may say
+    odd = [name for name in names if name not in known]
+    if not odd or any("@" in name for name in odd):
+        return None
+    for name in odd:
+        if meant := nearest(name.lower(), known):
+            return f"has no setting {quoted(name)}; did you mean `{meant}`?"
+    ours = ", ".join(POSTGRES_SETTINGS)
+    return f"has a setting that is neither ours ({ours}) nor of PostgreSQL's client library"
 
 
 def parse_url(url: object) -> Settings:

@@ -3,11 +3,13 @@
 from pathlib import Path
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import Conninfo
 
 import interlock
 from interlock.core.rejection import InvalidRequest
 from interlock.store.sqlite.database import Settings
-from interlock.store.url import parse_url
+from interlock.store.url import parse_postgres, parse_url
 
 
 @pytest.mark.parametrize(
@@ -75,6 +77,8 @@ SECRET = "S3CRETpw"
         f"postgresql://u:{SECRET}/x@h/db",
         f"postgresql://u:a@{SECRET}@h/db",
         f"postgresql://u@h/db?password={SECRET}&nonsense=1",
+        f"postgresql://u@h/db?pasword={SECRET}",
+        f"postgresql://u:x?{SECRET}@h/db",
         "postgresql://h/d\ud800b",
     ],
 )
@@ -83,6 +87,21 @@ def test_a_url_that_is_refused_tells_no_password(url: str) -> None:
         interlock.open(url)
     assert SECRET not in str(caught.value)
     assert SECRET not in str(caught.value.as_dict())
+
+
+def test_a_password_that_ends_in_a_question_mark_and_a_setting_is_not_told() -> None:
+    with pytest.raises(interlock.InvalidRequest) as caught:
+        interlock.open("postgresql://u:secret?mode7@h/db")
+    assert "mode7" not in str(caught.value)
+    assert "%40 for @" in str(caught.value)
+
+
+def test_every_parameter_of_the_client_library_is_handed_on() -> None:
+    for option in Conninfo.get_defaults():
+        name = option.keyword.decode()
+        settings = parse_postgres(f"postgresql://h/d?{name}=1", None)
+        assert conninfo_to_dict(settings.conninfo)[name] == "1"
+    assert parse_postgres("postgresql://h/d?ssl=true", None).conninfo.endswith("ssl=true")
 
 
 @pytest.mark.parametrize(
@@ -94,7 +113,13 @@ def test_a_url_that_is_refused_tells_no_password(url: str) -> None:
         ("postgresql://h/d?busy_ms=soon", None, "milliseconds"),
         ("postgresql://h/d?together=perhaps", None, "one of yes, no"),
         ("postgresql://h/d?mode=x", None, "one of rwc, rw, ro"),
-        ("postgresql://h/d?shema=a", None, "no URL of PostgreSQL"),
+        ("postgresql://h/d?shema=a", None, "no setting `shema`; did you mean `schema`"),
+        ("postgresql://h/d?mod=ro", None, "no setting `mod`; did you mean `mode`"),
+        ("postgresql://h/d?pool_maxx=3", None, "no setting `pool_maxx`; did you mean `pool_max`"),
+        ("postgresql://h/d?MODE=ro", None, "no setting `MODE`; did you mean `mode`"),
+        ("postgresql://h/d?sslmode=disable&busyms=3", None, "did you mean `busy_ms`"),
+        ("postgresql://h/d?ssl_mode=disable", None, "did you mean `sslmode`"),
+        ("postgresql://h/d?nonsense=1", None, "neither ours .schema, busy_ms, .* nor of Postgre"),
         ("postgresql://h/d", "$$", "ends the body"),
         ("postgresql://h/d", "a\nb", "`schema`: .* holds a control character"),
         ("postgresql://h/d?schema=a%0Ab", None, "`schema`: .* holds a control character"),
