@@ -105,6 +105,9 @@ def parse_postgres(url: Any, schema: str | None) -> "PostgresSettings":
         raise _refusal(_misspelt([name for name, _ in others]) or _NO_URL) from None
     if any("@" in str(told.get(part, "")) for part in ("host", "dbname")):
         raise _refusal(f"has an @ in its host or database; {_ESCAPES}")
+    for port in str(told.get("port") or "").split(","):
+        if port and not _is_port(port):  # it is not quoted: it may be a password without an @
+            raise _refusal("has a port that is no number from 1 to 65535")
     if schema is not None and given.get("schema", schema) != schema:
         raise _refusal(f"says schema {quoted(given['schema'])}, and `schema` {quoted(schema)}")
     settings = PostgresSettings(conninfo)
@@ -126,6 +129,11 @@ def parse_postgres(url: Any, schema: str | None) -> "PostgresSettings":
     except ValueError as error:
         raise InvalidRequest(f"`schema`: {error}", argument="schema") from None
     return settings._replace(schema=name)
+
+
+def _is_port(text: str) -> bool:
+    digits = text.lstrip("0")
+    return text.isascii() and text.isdecimal() and len(digits) < 6 and 0 < int(digits or 0) < 2**16
 
 
 def _misspelt(names: list[str]) -> str | None:

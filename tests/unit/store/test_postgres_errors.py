@@ -1,11 +1,15 @@
 """Errors of PostgreSQL as ours."""
 
+import asyncio
+import time
+
 import psycopg
 import pytest
 from psycopg import errors
 
+import interlock
 from interlock.store.postgres.errors import is_conflict, is_lost, translate
-from tests.support.postgres import at, database, server
+from tests.support.postgres import at, database, server, with_settings
 
 CODES = {
     "40001": ("conflict", True),
@@ -87,6 +91,78 @@ def test_a_database_or_role_that_is_not_there_is_no_matter_of_time() -> None:
             psycopg.connect(uri)
         refusal = translate(raised.value, "w")
         assert (refusal.kind, refusal.retryable) == (kind, False)
+
+
+MALFORMED = {
+    "sslmode": "nope",
+    "port": "abc",
+    "target_session_attrs": "x",
+    "channel_binding": "x",
+    "gssencmode": "x",
+    "ssl_min_protocol_version": "x",
+    "hostaddr": "nowhere",
+    "service": "nope",
+    "options": "-c%20work_mem%3Dmuch",
+}
+
+
+@pytest.mark.parametrize("face", ["sync", "async"])
+@pytest.mark.parametrize("setting", MALFORMED)
+def test_a_setting_that_cannot_be_is_no_matter_of_time(setting: str, face: str) -> None:
+    url = with_settings(server(), **{setting: MALFORMED[setting]})
+
+    async def open_async() -> None:
+        async with interlock.open_async(url):
+            pass
+
+    began = time.monotonic()
+    with pytest.raises(interlock.InvalidRequest, match="the store's URL") as refusal:
+        asyncio.run(open_async()) if face == "async" else interlock.open(url)
+    assert time.monotonic() - began < 2
+    assert refusal.value.argument == "url"
+    if setting != "port":
+        assert MALFORMED[setting][-4:] in str(refusal.value)
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "-1", "5432,x", "9" * 9999, "\u0663"])
+def test_a_port_that_cannot_be_is_not_quoted(port: str) -> None:
+    with pytest.raises(interlock.InvalidRequest) as refusal:
+        interlock.open(f"postgresql://h/d?port={port}")
+    assert str(refusal.value) == "the store's URL has a port that is no number from 1 to 65535"
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ('FATAL:  too many connections for role "app"', "busy"),
+        ("FATAL:  sorry, too many clients already", "busy"),
+        ("FATAL:  remaining connection slots are reserved for roles with …", "busy"),
+        ("server does not support SSL, but SSL was required", "failed"),
+        ('root certificate file "/nowhere" does not exist', "failed"),
+        ("SSL error: certificate verify failed", "failed"),
+        ("Connection refused", "unreachable"),
+    ],
+)
+def test_a_server_that_turns_a_connection_away_is_known_by_its_words(said: str, kind: str) -> None:
+    error = psycopg.OperationalError(f'connection to "certificate.example" failed: {said}')
+    refusal = translate(error, "w")
+    assert (refusal.kind, refusal.retryable) == (kind, kind != "failed")
+
+
+@pytest.mark.parametrize("face", ["sync", "async"])
+def test_a_database_with_no_connection_left_is_busy(face: str) -> None:
+    with database() as url:
+        with psycopg.connect(server(), autocommit=True) as admin:
+            name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+            admin.execute(f"ALTER DATABASE {name} CONNECTION LIMIT 0")
+
+        async def open_async() -> None:
+            async with interlock.open_async(url):
+                pass
+
+        with pytest.raises(interlock.StorageFailure, match="too many connections for") as refusal:
+            asyncio.run(open_async()) if face == "async" else interlock.open(url)
+        assert (refusal.value.kind, refusal.value.retryable) == ("busy", True)
 
 
 def test_a_session_that_was_ended_is_lost() -> None:

@@ -24,7 +24,7 @@ from interlock.store.postgres.connecting import (
     set_all,
 )
 from interlock.store.postgres.database import GONE, IDLE, LEAST, Base, Database, Pools
-from interlock.store.postgres.errors import translate
+from interlock.store.postgres.errors import translate, translate_first
 from interlock.store.postgres.joined import AsyncJoined
 from interlock.store.postgres.migrate import prepare, schema_faults
 from interlock.store.postgres.session import Sent, Session
@@ -60,6 +60,7 @@ class AsyncDatabase(Base):
         """Connect, and make or migrate the store.
 
         Raises:
+            InvalidRequest: the URL has a setting that cannot be.
             StorageFailure: there is no store, it is newer, or cannot be reached or made.
         """
         await self._prepare()
@@ -102,7 +103,7 @@ class AsyncDatabase(Base):
                 faults = await _follow(connection, schema_faults(settings.schema))
                 self._altered = next(iter(faults), "")
         except psycopg.Error as error:
-            raise translate(error, self.where) from error
+            raise translate_first(error, self.where) from error
 
     def _make_pool(self) -> AsyncPool:
         configure = partial(_configure, settings=self.settings)

@@ -31,7 +31,7 @@ from interlock.store.postgres.connecting import (
     raw_cursor,
     set_all,
 )
-from interlock.store.postgres.errors import is_lost, translate
+from interlock.store.postgres.errors import is_lost, translate, translate_first
 from interlock.store.postgres.joined import Joined
 from interlock.store.postgres.migrate import prepare, quote_identifier, quote_literal, schema_faults
 from interlock.store.postgres.session import Sent, Session, reading, writing
@@ -185,6 +185,7 @@ class Database(Base):
         """Connect, and make or migrate the store.
 
         Raises:
+            InvalidRequest: the URL has a setting that cannot be.
             StorageFailure: there is no store, it is newer, or cannot be reached or made.
         """
         super().__init__(settings, tenant)
@@ -249,7 +250,7 @@ class Database(Base):
                 _follow(connection, prepare(settings.schema, create=create))
                 self._altered = next(iter(_follow(connection, schema_faults(settings.schema))), "")
         except psycopg.Error as error:
-            raise translate(error, self.where) from error
+            raise translate_first(error, self.where) from error
 
     def _make_pool(self) -> Pool:
         configure = partial(_configure, settings=self.settings)

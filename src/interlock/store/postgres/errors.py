@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import psycopg
 
-from interlock.core.rejection import StorageFailure
+from interlock.core.rejection import InvalidRequest, Rejected, StorageFailure
 
 
 class _Kind(NamedTuple):
@@ -16,6 +16,7 @@ class _Kind(NamedTuple):
 
 _AWAY = _Kind("unreachable", "the server cannot be reached", retryable=True)
 _BUSY = _Kind("busy", "others kept the database locked", retryable=True)
+_CROWDED = _Kind("busy", "the server has no connection left", retryable=True)
 _CONFLICT = _Kind("conflict", "another transaction was faster", retryable=True)
 _DAMAGED = _Kind("damaged", "the database is damaged; restore a copy")
 _MISSING = _Kind("missing", "there is no such database, schema or table")
@@ -39,7 +40,7 @@ _KINDS = {
     _DENIED: _Kind("read-only", "the role is not permitted to do this"),
     "42P01": _MISSING,
     "53100": _Kind("full", "the disk is full", retryable=True),
-    "53300": _Kind("busy", "the server has no connection left", retryable=True),
+    "53300": _CROWDED,
     "55P03": _BUSY,
     "57014": _Kind("busy", "the server cut the statement off", retryable=True),
     "57P01": _AWAY,
@@ -58,7 +59,20 @@ _TURNED_AWAY = {
         _Kind("failed", "the server does not let this role in")
     ),
     r"permission denied for database": _Kind("failed", "the server does not let this role in"),
+    r"too many connections for |too many clients already|connection slots are reserved": _CROWDED,
+    r"not support SSL|certificate (file|verify|for)|channel binding|requirepeer spec|requirement": (
+        _Kind("failed", "the connection cannot be what its settings ask for")
+    ),
 }
+# What the client library, or the server of `options`, says of a setting that cannot be; the libpq
+# of psycopg's wheels is not translated.
+_MALFORMED = re.compile(
+    r'invalid "?\w+"? value: .*|invalid (integer value|port number|SSL protocol version range).*'
+    r"|could not match \d+ .*|could not parse network address .*|definition of service .*"
+    r'|.*service file ".*|weak sslmode .*|.* invalid when .* not compiled in'
+    r"|unrecognized configuration parameter .*|invalid value for parameter .*"
+    r"|invalid command-line argument.*|--\S+ requires a value"
+)
 
 
 _ERASING = "payloads are destroyed by a role that may do what `roles.sql` grants to `$eraser`"
@@ -78,6 +92,15 @@ def translate(error: psycopg.Error, where: str, *, erasing: bool = False) -> Sto
     if erasing and error.sqlstate == _DENIED:
         sentence += f"; {_ERASING}"
     return StorageFailure(sentence, kind=kind.word, retryable=kind.retryable)
+
+
+def translate_first(error: psycopg.Error, where: str) -> Rejected:
+    """Make the refusal for an error of a first connection: its settings may be at fault."""
+    found = None if error.sqlstate else _MALFORMED.search(str(error))
+    if found is None:
+        return translate(error, where)
+    what = "the store's URL, or the environment that completes it, has a setting that cannot be"
+    return InvalidRequest(f"{what}: {_without_password(found[0])}", argument="url")
 
 
 def is_lost(error: psycopg.Error) -> bool:
@@ -109,6 +132,9 @@ def _said(error: psycopg.Error) -> str:
     """Quote the error: no row, and nothing of a connection string, which may hold a password."""
     if error.sqlstate is None and isinstance(error, psycopg.ProgrammingError):
         return ""
-    said = error.diag.message_primary or str(error).partition("\n")[0]
-    said = re.sub(r"(password\s*=\s*)('[^']*'|\S+)|(?<=://)[^\s@/]*@", r"\1", said)
+    said = _without_password(error.diag.message_primary or str(error).partition("\n")[0])
     return f" ({said})" if said else ""
+
+
+def _without_password(said: str) -> str:
+    return re.sub(r"(password\s*=\s*)('[^']*'|\S+)|(?<=://)[^\s@/]*@", r"\1", said)
