@@ -17,8 +17,9 @@ from dataclasses import dataclass
 class Limits:
     """The largest sizes accepted, in bytes of UTF-8 (rows of a list in `page_rows`).
 
-    A name or reference stands in index keys, which PostgreSQL bounds at about 2,700 bytes a row;
-    the rest is bounded so that one call cannot fill a store or a page of memory.
+    A name or reference stands in index keys, which PostgreSQL bounds at 2,704 bytes a row, so there
+    limits are refused that those could not hold; the rest is bounded so that one call cannot fill a
+    store or a page of memory.
     """
 
     name_bytes: int = 512  # a state, an action, a guard label

@@ -77,7 +77,7 @@ def open_async(
 
     Args and errors are those of `interlock.open`; those of the database come when it is entered.
     """
-    database = open_async_database(url, tenant, schema)
+    database = open_async_database(url, tenant, schema, limits)
     return AsyncStore(database, tenant=tenant, limits=limits, clock=clock)
 
 

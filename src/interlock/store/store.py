@@ -88,10 +88,12 @@ def open(
         clock: gives the time, aware UTC; for tests that move it by hand.
 
     Raises:
-        InvalidRequest: the URL is not that of a store, or the tenant or schema is no name.
+        InvalidRequest: the URL is not that of a store, the tenant or schema is no name, or the
+            limits are more than the database can hold.
         StorageFailure: there is no store, it is newer than this program, or cannot be written.
     """
-    return Store(open_database(url, tenant, schema), tenant=tenant, limits=limits, clock=clock)
+    database = open_database(url, tenant, schema, limits)
+    return Store(database, tenant=tenant, limits=limits, clock=clock)
 
 
 class Store(Face):

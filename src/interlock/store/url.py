@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from interlock.core.machine import check_text
 from interlock.core.rejection import InvalidRequest
-from interlock.core.text import LIMITS, clipped, nearest, quoted
+from interlock.core.text import LIMITS, Limits, clipped, nearest, quoted
 from interlock.store.sqlite.database import Database, Settings
 
 if TYPE_CHECKING:
@@ -31,19 +31,22 @@ _CHOICES = {"synchronous": ("full", "normal"), "mode": ("rwc", "rw", "ro")}
 _POSTGRES_CHOICES = {"mode": ("rwc", "rw", "ro"), "together": ("yes", "no")}
 _ESCAPES = "write special characters, such as those of a password, as %40 for @ or %2F for /"
 POSTGRES_SETTINGS = ("schema", "busy_ms", "away_ms", "pool_max", "together", "mode")
+_INDEX_ROW_BYTES = 2704  # BTMaxItemSize, of pages of 8 KB
+_BESIDE_BYTES = 200  # of an index row: a digest, or an id and its root, and what each column takes
 _POSTGRES_SCHEMES = ("postgresql", "postgres")
 _NO_URL = f"is no URL of PostgreSQL; {_ESCAPES}"
 _EXAMPLES = "`sqlite:///FILE` or `postgresql://HOST/DATABASE`"
 
 
-def open_database(url: object, tenant: str, schema: str | None) -> Any:
+def open_database(url: object, tenant: str, schema: str | None, limits: Limits) -> Any:
     """Open the database of a URL for a tenant.
 
     Raises:
-        InvalidRequest: it is no URL of a store; the tenant or the schema is no name.
+        InvalidRequest: it is no URL of a store; the tenant or the schema is no name; the limits are
+            more than the database can hold.
         StorageFailure: there is no store, or it cannot be opened.
     """
-    settings = _settings(url, tenant, schema)
+    settings = _settings(url, tenant, schema, limits)
     if isinstance(settings, Settings):
         return Database(settings)
     from interlock.store.postgres.database import Database as Postgres
@@ -51,13 +54,13 @@ def open_database(url: object, tenant: str, schema: str | None) -> Any:
     return Postgres(settings, tenant)
 
 
-def open_async_database(url: object, tenant: str, schema: str | None) -> Any:
+def open_async_database(url: object, tenant: str, schema: str | None, limits: Limits) -> Any:
     """Give the asynchronous database of a URL, which is yet to be opened.
 
     Raises:
         InvalidRequest: as `open_database`.
     """
-    settings = _settings(url, tenant, schema)
+    settings = _settings(url, tenant, schema, limits)
     if isinstance(settings, Settings):
         from interlock.store.sqlite.async_database import AsyncDatabase
 
@@ -67,14 +70,37 @@ def open_async_database(url: object, tenant: str, schema: str | None) -> Any:
     return Postgres(settings, tenant)
 
 
-def _settings(url: object, tenant: object, schema: str | None) -> "Settings | PostgresSettings":
+def _settings(
+    url: object, tenant: str, schema: str | None, limits: Limits
+) -> "Settings | PostgresSettings":
     if tenant != "":  # which is none
         check_text("tenant", tenant, LIMITS.reference_bytes)
+    if not isinstance(limits, Limits):
+        what = f"`limits` is an `interlock.Limits`, not {type(limits).__name__}"
+        raise InvalidRequest(what, argument="limits")
     if is_postgres(url):
-        return parse_postgres(url, schema)
+        settings = parse_postgres(url, schema)
+        _check_limits(limits, tenant)
+        return settings
     if schema is not None:
         raise InvalidRequest("`schema` is for PostgreSQL; SQLite has none", argument="schema")
     return parse_url(url)
+
+
+def _check_limits(limits: Limits, tenant: str) -> None:
+    """Refuse limits of texts that an index on PostgreSQL could not hold beside the tenant.
+
+    Names stand there in twos, as the state and the action of a transition.
+    """
+    left = _INDEX_ROW_BYTES - _BESIDE_BYTES - len(tenant.encode())
+    for name, most in (("name_bytes", left // 2), ("reference_bytes", left)):
+        given = getattr(limits, name)
+        if given > most:
+            what = f"`limits` has a `{name}` of {given}, and on PostgreSQL, whose index rows end at"
+            raise InvalidRequest(
+                f"{what} {_INDEX_ROW_BYTES} bytes, it is at most {most} for this tenant",
+                argument="limits",
+            )
 
 
 def is_postgres(url: object) -> bool:

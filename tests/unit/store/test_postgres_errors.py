@@ -34,6 +34,7 @@ CODES = {
     "57P02": ("unreachable", True),
     "57P03": ("unreachable", True),
     "42601": ("failed", False),
+    "54000": ("failed", False),
     "XX000": ("failed", False),
 }
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
+from random import Random
+from string import ascii_letters, digits
 from typing import Any
 
 import pytest
@@ -20,7 +22,7 @@ from interlock.store import restore, story, transfer
 from interlock.store.store import Store
 from interlock.store.transfer import Page
 from tests.support.copies import KINDS, destroy, dumped, new_store, populate, report, told
-from tests.support.machines import BATCH, MACHINES, TOGGLE
+from tests.support.machines import BATCH, MACHINES, TOGGLE, arrow, declare
 from tests.support.postgres import APP, ERASER, READER, at, database, make_store
 from tests.support.records import content_of
 from tests.support.tampering import File, copy_healthy, repeatable_store, tampered
@@ -203,6 +205,50 @@ def test_a_role_that_may_not_destroy_is_told_who_may(tmp_path: Path) -> None:
             with pytest.raises(StorageFailure, match="the role is not permitted") as refusal:
                 store.instantiate(BATCH)
             assert "eraser" not in str(refusal.value)
+
+
+def noise(length: int) -> str:
+    """Write text that cannot be compressed, or an index would hold more of it."""
+    return "".join(Random(length).choices(ascii_letters + digits, k=length))
+
+
+@pytest.mark.parametrize("tenant", ["", noise(1024)])
+def test_the_longest_texts_that_limits_allow_are_held_by_postgresql(tenant: str) -> None:
+    left = 2504 - len(tenant)
+    limits = interlock.Limits(name_bytes=left // 2, reference_bytes=left)
+    first, second, go = (noise(left // 2 - n) for n in range(3))
+    declaration = declare([first, second], [arrow(first, go, second)])
+    long = noise(left)
+    with database() as url, interlock.open(url, tenant=tenant, limits=limits) as store:
+        id = store.instantiate(declaration, long, long, idempotency_key=long)
+        assert store.fire(id, go, long, idempotency_key=long, reason=long) == second
+        assert store.verify().ok
+        with pytest.raises(InvalidRequest, match="bytes long, more than the"):
+            store.instantiate(declaration, subject_ref=long + "x")
+
+
+INDEXES = ["declared_transitions_pkey", "start_keys_pkey", "history_by_key"]
+
+
+@pytest.mark.parametrize("what", INDEXES)
+def test_a_text_that_postgresql_cannot_index_is_said_to_be_too_long(
+    what: str, tmp_path: Path
+) -> None:
+    """A store on SQLite with limits of its own may hold it."""
+    limits = interlock.Limits(name_bytes=4000, reference_bytes=4000)
+    with interlock.open("sqlite://", limits=limits) as origin:
+        long = {index: noise(3500) if index == what else "x" for index in INDEXES}
+        action = long["declared_transitions_pkey"]
+        declaration = declare(["a", "b"], [arrow("a", action, "b")])
+        id = origin.instantiate(declaration, idempotency_key=long["start_keys_pkey"])
+        origin.fire(id, action, idempotency_key=long["history_by_key"])
+        origin.dump(tmp_path / "dump.jsonl")
+    with new_store("postgres", tmp_path) as store:
+        with pytest.raises(StorageFailure, match="longer than PostgreSQL can hold") as refusal:
+            store.restore(tmp_path / "dump.jsonl")
+        assert (refusal.value.kind, refusal.value.retryable) == ("failed", False)
+        assert what in str(refusal.value)
+        assert store.verify().ok
 
 
 def test_every_row_comes_back(dump: Path, path: Path, tmp_path: Path) -> None:

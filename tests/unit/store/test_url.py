@@ -58,6 +58,32 @@ def test_what_is_no_url_is_refused_with_what_to_do(url: object, said: str) -> No
     assert refusal.value.argument == "url"
 
 
+@pytest.mark.parametrize(
+    ("tenant", "limits", "said"),
+    [
+        ("", {"name_bytes": 1253}, "`name_bytes` of 1253, .* at most 1252"),
+        ("", {"reference_bytes": 2505}, "`reference_bytes` of 2505, .* at most 2504"),
+        ("t" * 1024, {"name_bytes": 741}, "at most 740"),
+        ("t" * 1024, {"reference_bytes": 1481}, "at most 1480"),
+        ("\u00e9", {"reference_bytes": 2503}, "at most 2502"),
+    ],
+)
+def test_limits_that_an_index_could_not_hold_are_refused_before_anything_is_sent(
+    tenant: str, limits: dict[str, int], said: str
+) -> None:
+    for opened in (interlock.open, interlock.open_async):
+        with pytest.raises(InvalidRequest, match=said) as refusal:
+            opened("postgresql://nowhere/d", tenant=tenant, limits=interlock.Limits(**limits))
+        assert refusal.value.argument == "limits"
+    with interlock.open("sqlite://", tenant=tenant, limits=interlock.Limits(**limits)):
+        pass  # which has no such bound
+
+
+def test_limits_are_limits() -> None:
+    with pytest.raises(InvalidRequest, match=r"`limits` is an `interlock\.Limits`, not int"):
+        interlock.open("sqlite://", limits=5)  # type: ignore[arg-type]
+
+
 SECRET = "S3CRETpw"
 
 

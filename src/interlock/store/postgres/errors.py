@@ -41,6 +41,7 @@ _KINDS = {
     "42P01": _MISSING,
     "53100": _Kind("full", "the disk is full", retryable=True),
     "53300": _CROWDED,
+    "54000": _Kind("failed", "a text is longer than PostgreSQL can hold in an index"),
     "55P03": _BUSY,
     "57014": _Kind("busy", "the server cut the statement off", retryable=True),
     "57P01": _AWAY,

@@ -229,7 +229,7 @@ BEGIN
     END IF;
     RETURN NULL;
 EXCEPTION
-    WHEN data_exception OR program_limit_exceeded THEN  -- no JSON, or not where it is looked for
+    WHEN data_exception OR statement_too_complex THEN  -- no JSON, or not where it is looked for
         RAISE check_violation USING MESSAGE = fault;
 END
 $$;
