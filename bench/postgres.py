@@ -33,14 +33,18 @@ def server(folder: Path) -> Iterator[str]:
         running.cleanup()
 
 
+def alone(uri: str, callers: int) -> str:
+    """Give the URL of a store with a connection for each caller, whose calls commit alone."""
+    return f"{uri}{'&' if '?' in uri else '?'}together=no&pool_max={callers}"
+
+
 def firing(uri: str) -> Iterator[Figure]:
     """Measure fires beside the floor, each number of connections beside the same of the floor."""
     floor = PostgresFloor(uri, CALLERS)
-    own = f"{uri}&together=no&pool_max="  # each has as many connections as callers
     with (
-        interlock.open(f"{own}1") as single,
-        interlock.open(f"{own}8") as several,
-        interlock.open(f"{own}{CALLERS}") as crowd,
+        interlock.open(alone(uri, 1)) as single,
+        interlock.open(alone(uri, 8)) as several,
+        interlock.open(alone(uri, CALLERS)) as crowd,
         interlock.open(uri) as together,
     ):
         one, eight, many = one_caller(single), callers(several, 8), callers(crowd, CALLERS)
