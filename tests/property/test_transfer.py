@@ -11,6 +11,7 @@ import interlock
 from interlock.store import restore, story, transfer
 from interlock.store.store import Store
 from tests.support.copies import destroy, told
+from tests.support.postgres import database
 from tests.support.strategies import examples, machines, names
 
 REFERENCES = st.none() | names()
@@ -115,15 +116,12 @@ def test_a_restored_store_is_equal(data: st.DataObject) -> None:
 @examples(8)
 @given(data=st.data())
 def test_it_is_equal_on_the_other_database(data: st.DataObject) -> None:
-    pytest.importorskip("psycopg")
-    from tests.support import postgres
-
     keys: list[str] = []
     with interlock.open("sqlite://") as store:
         for _ in range(data.draw(st.integers(0, 25))):
             act(data, store, keys)
         with (  # all is drawn: threads of its pool, which use `random`, are in nobody's way now
-            postgres.database() as url,
+            database() as url,
             interlock.open(url) as other,
             interlock.open("sqlite://") as back,
         ):

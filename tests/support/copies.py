@@ -5,13 +5,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import interlock
 from interlock.core.identity import root_of
 from interlock.store.plan import Plan, Statement, Transaction
 from interlock.store.store import Store
 from tests.support.machines import BATCH, TOGGLE
+from tests.support.postgres import database
 
 KINDS = ["memory", "file", "postgres"]
 
@@ -20,10 +19,7 @@ KINDS = ["memory", "file", "postgres"]
 def new_store(kind: str, folder: Path, **how: Any) -> Iterator[Store]:
     """Open an empty store of a kind."""
     if kind == "postgres":
-        pytest.importorskip("psycopg")
-        from tests.support import postgres
-
-        with postgres.database() as url, interlock.open(url, **how) as store:
+        with database() as url, interlock.open(url, **how) as store:
             yield store
         return
     url = "sqlite://" if kind == "memory" else f"sqlite:///{folder}/copy.db?synchronous=normal"

