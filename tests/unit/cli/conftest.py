@@ -1,21 +1,32 @@
 """An empty directory with a declaration in a file, and a command line that knows a store there."""
 
-import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.machines import BATCH
-from tests.support.tampering import triggers_dropped
-from tests.unit.cli.line import MACHINE, CommandLine
+from tests.support.postgres import database
+from tests.unit.cli.line import MACHINE, CommandLine, OnPostgres, OnSQLite
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+@pytest.fixture(scope="session")
+def server_database() -> Iterator[str]:
+    """A database for the stores of all tests, each of which has a schema of its own."""
+    with database() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def run(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> CommandLine:
     monkeypatch.chdir(tmp_path)
-    line = CommandLine(tmp_path)
+    line: CommandLine
+    if request.param == "sqlite":
+        line = OnSQLite(tmp_path)
+    else:
+        line = OnPostgres(tmp_path, request.getfixturevalue("server_database"))
     line.declare(BATCH, MACHINE)
     return line
 
@@ -38,16 +49,3 @@ def released(run: CommandLine, tested: str) -> str:
     """An instance in a terminal state, with two entries."""
     run.ok("fire", tested, "release", "--guard", "--reason", "all within limits")
     return tested
-
-
-@pytest.fixture
-def forge(run: CommandLine) -> Callable[[str], None]:
-    """Change the file of the store by hand, its triggers dropped."""
-
-    def forge(statement: str) -> None:
-        with closing(sqlite3.connect(run.folder / "store.db")) as database:
-            with triggers_dropped(database):
-                database.execute(statement)
-            database.commit()
-
-    return forge

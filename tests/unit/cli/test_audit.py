@@ -1,7 +1,6 @@
 """`verify`."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 
@@ -28,8 +27,8 @@ def test_verify_json_is_a_report(run: CommandLine, released: str) -> None:
     assert told == {"interlock_report": 1, "instance": None, **wanted}
 
 
-def test_findings(run: CommandLine, released: str, forge: Callable[[str], None]) -> None:
-    forge("UPDATE history SET actor_ref = 'nobody' WHERE sequence_number = 1")
+def test_findings(run: CommandLine, released: str) -> None:
+    run.forge("UPDATE history SET actor_ref = 'nobody' WHERE sequence_number = 1")
     result = run("verify")
     assert result.exit_code == 1
     (line,) = result.stdout.splitlines()
@@ -42,26 +41,22 @@ def test_findings(run: CommandLine, released: str, forge: Callable[[str], None])
     assert json.loads(told.stderr)["reason"] == "findings"
 
 
-def test_a_finding_cannot_forge_lines(
-    run: CommandLine, released: str, forge: Callable[[str], None]
-) -> None:
-    forge("UPDATE instances SET current_state = 'x' || char(10) || 'ok: 9 instances' || char(27)")
+def test_a_finding_cannot_forge_lines(run: CommandLine, released: str) -> None:
+    run.forge("UPDATE instances SET current_state = 'x\nok: 9 instances\x1b'")
     told = run("verify").stdout
     assert told.replace("\n", "").isprintable()
     assert all(line.startswith("instance ") for line in told.splitlines())
 
 
 @pytest.mark.parametrize("how", ["--report", "--json"])
-def test_since_finds_what_was_removed(
-    run: CommandLine, released: str, forge: Callable[[str], None], how: str
-) -> None:
+def test_since_finds_what_was_removed(run: CommandLine, released: str, how: str) -> None:
     if how == "--report":
         run.ok("verify", "--report", "earlier.json")
     else:
         (run.folder / "earlier.json").write_text(run.ok("verify", "--json"))
     assert run.ok("verify", "--since", "earlier.json").startswith("ok: ")
-    forge("DELETE FROM instances")
-    forge("DELETE FROM history")
+    run.forge("DELETE FROM instances")
+    run.forge("DELETE FROM history")
     assert run("verify").exit_code == 0
     result = run("verify", "--since", "earlier.json")
     assert result.exit_code == 1

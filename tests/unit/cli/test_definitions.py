@@ -5,7 +5,9 @@ import json
 import pytest
 
 from tests.support.machines import BATCH, MACHINES
-from tests.unit.cli.line import MACHINE, CommandLine
+from tests.unit.cli.line import MACHINE, CommandLine, on_sqlite
+
+pytestmark = on_sqlite
 
 
 def test_check_accepts(run: CommandLine) -> None:

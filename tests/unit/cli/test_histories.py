@@ -1,7 +1,6 @@
 """`history` and `replay`."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 
@@ -103,10 +102,8 @@ def test_history_usage(run: CommandLine, tested: str) -> None:
     run.misused("history", tested, "--after", "yesterday")
 
 
-def test_a_destroyed_reason_is_told(
-    run: CommandLine, released: str, forge: Callable[[str], None]
-) -> None:
-    forge("UPDATE payloads SET salt = NULL, content = NULL")
+def test_a_destroyed_reason_is_told(run: CommandLine, released: str) -> None:
+    run.forge("UPDATE payloads SET salt = NULL, content = NULL")
     assert "reason: (destroyed)" in run.ok("history", released)
     assert run.json("history", released)["entries"][1]["reason"] == {"purged": True}
 
@@ -179,12 +176,11 @@ def test_replay_refusals(run: CommandLine, released: str) -> None:
 def test_a_replay_that_does_not_arrive(
     run: CommandLine,
     released: str,
-    forge: Callable[[str], None],
     forgery: str,
     fault: str,
     steps: int,
 ) -> None:
-    forge(forgery)
+    run.forge(forgery)
     told = run.refused("replay-mismatch", "replay", released)
     assert fault in told
     assert f"does not arrive: {fault}\n" in run("replay", released).stdout

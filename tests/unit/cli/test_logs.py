@@ -98,7 +98,7 @@ def test_sources_keep_cases_apart(run: CommandLine, log: str) -> None:
 def test_in_memory_nothing_is_kept(run: CommandLine, log: str) -> None:
     told = run.ok("ingest", log, "--machine", MACHINE, "--store", "sqlite://")
     assert "3 cases, 1 conforming" in told
-    assert not (run.folder / "store.db").exists()
+    assert not run.is_made()
 
 
 def test_every_refusal_is_listed(

@@ -51,7 +51,7 @@ def test_instantiate_refusals(run: CommandLine) -> None:
     bad = run.declare({**BATCH, "states": ["sampled", "testing", "released"]})
     told = run.refused("invalid-declaration", "instantiate", bad)
     assert told.count("unknown state `rejected`") == 2
-    assert not (run.folder / "store.db").exists()
+    assert not run.is_made()
     run.refused("invalid-request", "instantiate", MACHINE, "--actor", " ")
     run.refused("invalid-request", "instantiate", MACHINE, "--metadata", "{}")
     later = (datetime.now(UTC) + timedelta(days=1)).isoformat()
@@ -66,7 +66,7 @@ def test_instantiate_usage(run: CommandLine) -> None:
     assert "not JSON" in run.misused("instantiate", MACHINE, "--metadata", "{x")
     assert "not an ISO 8601 time" in run.misused("instantiate", MACHINE, "--at", "noon")
     assert "no offset" in run.misused("instantiate", MACHINE, "--at", "2026-05-01T12:00:00")
-    assert not (run.folder / "store.db").exists()
+    assert not run.is_made()
 
 
 def test_fire_prints_the_new_state(run: CommandLine, batch: str) -> None:

@@ -6,8 +6,8 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from tests.support.postgres import database
-from tests.unit.cli.line import MACHINE, CommandLine
+from tests.support.postgres import database, with_settings
+from tests.unit.cli.line import MACHINE, CommandLine, on_sqlite
 
 READING = [
     ("current", "ID"),
@@ -25,10 +25,11 @@ def test_commands_that_need_a_store_never_make_one(
     run: CommandLine, command: tuple[str, ...]
 ) -> None:
     told = run.refused("storage-failure", *command, code=3)
-    assert "`store.db` does not exist (there is no store; `interlock instantiate`" in told
-    assert not (run.folder / "store.db").exists()
+    assert "(there is no store; `interlock instantiate`" in told
+    assert not run.is_made()
 
 
+@on_sqlite
 @pytest.mark.parametrize("command", READING, ids=lambda command: command[0])
 def test_an_empty_file_is_no_store_and_stays_empty(
     run: CommandLine, command: tuple[str, ...]
@@ -56,44 +57,52 @@ def test_who_makes_a_store_is_said_where_a_server_has_none_and_only_there(run: C
 
 def test_instantiate_makes_one(run: CommandLine) -> None:
     run.ok("instantiate", MACHINE)
-    assert (run.folder / "store.db").exists()
+    assert run.is_made()
 
 
 def test_the_mode_of_the_url_is_the_users(run: CommandLine, batch: str) -> None:
-    assert run.ok("current", batch, "--store", f"{run.url}?mode=ro") == "sampled\n"
+    reading = with_settings(run.url, mode="ro")
+    assert run.ok("current", batch, "--store", reading) == "sampled\n"
     told = run.refused(
-        "storage-failure", "fire", batch, "begin-testing", "--store", f"{run.url}?mode=ro", code=3
+        "storage-failure", "fire", batch, "begin-testing", "--store", reading, code=3
     )
     assert "read-only" in told
-    assert run.json("list", "--store", "sqlite:///made.db?mode=rwc")["instances"] == []
+    made = with_settings(run.url_of("made"), mode="rwc")
+    assert run.json("list", "--store", made)["instances"] == []
 
 
+@on_sqlite
 def test_other_settings_are_kept(run: CommandLine, batch: str) -> None:
     for query in ("?busy_ms=5", "?busy_ms=5&synchronous=normal", "?"):
         assert run.ok("current", batch, "--store", run.url + query) == "sampled\n"
 
 
+@on_sqlite
 def test_no_store_named(run: CommandLine) -> None:
     for env in ({"INTERLOCK_STORE": None}, {"INTERLOCK_STORE": ""}):
         told = run.misused("current", "ID", env=env)
         assert "no store is named: give --store URL or set INTERLOCK_STORE" in told
 
 
+@on_sqlite
 def test_a_bare_path_is_explained(run: CommandLine) -> None:
     told = run.refused("invalid-request", "list", "--store", "batches.db", code=2)
     assert "did you mean `sqlite:///batches.db`?" in told
 
 
+@on_sqlite
 def test_an_unknown_setting_is_wrong_usage(run: CommandLine) -> None:
     told = run.refused("invalid-request", "list", "--store", "sqlite:///x.db?mod=rw", code=2)
     assert "did you mean `mode`?" in told
 
 
+@on_sqlite
 def test_a_store_in_memory_is_gone_with_the_command(run: CommandLine) -> None:
     for command in (("list",), ("instantiate", MACHINE), ("fire", "ID", "go")):
         assert "gone when the command ends" in run.misused(*command, "--store", "sqlite://")
 
 
+@on_sqlite
 def test_files_that_are_no_store(run: CommandLine) -> None:
     (run.folder / "text.db").write_text("no database, but long enough to be asked " * 20)
     (run.folder / "folder.db").mkdir()
@@ -111,8 +120,5 @@ def test_files_that_are_no_store(run: CommandLine) -> None:
 
 
 def test_a_store_that_is_newer(run: CommandLine, batch: str) -> None:
-    with closing(sqlite3.connect(run.folder / "store.db")) as database:
-        database.execute("DROP TRIGGER interlock_migrations_insert")
-        database.execute("INSERT INTO interlock_migrations VALUES (2, 'later', 'now')")
-        database.commit()
+    run.forge("INSERT INTO interlock_migrations VALUES (99, 'later', 'now')")
     assert "is newer than this program" in run.refused("storage-failure", "list", code=3)

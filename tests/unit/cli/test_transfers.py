@@ -2,33 +2,39 @@
 
 import json
 
-from tests.unit.cli.line import MACHINE, CommandLine
+import pytest
 
-COPY = "sqlite:///copy.db"
+from tests.unit.cli.line import MACHINE, CommandLine, on_sqlite
 
 
-def test_there_and_back(run: CommandLine, released: str) -> None:
+@pytest.fixture
+def copy(run: CommandLine) -> str:
+    """The URL of another store, which is not there yet."""
+    return run.url_of("copy")
+
+
+def test_there_and_back(run: CommandLine, released: str, copy: str) -> None:
     run.ok("instantiate", MACHINE)
     told = run.ok("dump", "--out", "monday.jsonl")
     assert told == "2 instances, 2 entries dumped to `monday.jsonl`\n"
-    told = run.ok("restore", "monday.jsonl", "--store", COPY)
+    told = run.ok("restore", "monday.jsonl", "--store", copy)
     assert told == "2 instances, 2 entries in the dump, all restored\n"
-    assert run.ok("dump", "--store", COPY) == (run.folder / "monday.jsonl").read_text()
-    assert run.ok("history", released, "--store", COPY) == run.ok("history", released)
-    assert run.json("verify", "--store", COPY) == run.json("verify")
+    assert run.ok("dump", "--store", copy) == (run.folder / "monday.jsonl").read_text()
+    assert run.ok("history", released, "--store", copy) == run.ok("history", released)
+    assert run.json("verify", "--store", copy) == run.json("verify")
 
 
-def test_again_and_on(run: CommandLine, tested: str) -> None:
+def test_again_and_on(run: CommandLine, tested: str, copy: str) -> None:
     run.ok("dump", "--out", "monday.jsonl")
-    run.ok("restore", "monday.jsonl", "--store", COPY)
+    run.ok("restore", "monday.jsonl", "--store", copy)
     run.ok("fire", tested, "release", "--guard")
     run.ok("instantiate", MACHINE)
     run.ok("dump", "--out", "monday.jsonl")
-    assert run.ok("restore", "monday.jsonl", "--store", COPY) == (
+    assert run.ok("restore", "monday.jsonl", "--store", copy) == (
         "2 instances, 2 entries in the dump: 1 instance, 1 entry restored, "
         "the rest was there before\n"
     )
-    assert run.json("restore", "monday.jsonl", "--store", COPY) == {
+    assert run.json("restore", "monday.jsonl", "--store", copy) == {
         "declarations": 1,
         "instances": 2,
         "entries": 2,
@@ -43,7 +49,7 @@ def test_from_stdout_to_stdin(run: CommandLine, released: str) -> None:
     assert run.ok("dump", "--json") == dump
     assert run.ok("dump", "--out", "-") == dump
     for file in ([], ["-"]):
-        url = f"sqlite:///copy-{len(file)}.db"
+        url = run.url_of(f"copy_{len(file)}")
         told = run.ok("restore", *file, "--store", url, input=dump)
         assert told == "1 instance, 2 entries in the dump, all restored\n"
         assert run.ok("dump", "--store", url) == dump
@@ -75,7 +81,6 @@ def test_of_one_tenant(run: CommandLine, released: str) -> None:
 def test_refusals_of_dump(run: CommandLine, released: str) -> None:
     told = run.refused("invalid-request", "dump", "--out", MACHINE, code=2)
     assert "holds something else than a dump" in told
-    run.refused("invalid-request", "dump", "--out", "store.db", code=2)
     run.refused("invalid-request", "dump", " ")
     run.refused("storage-failure", "dump", "--out", "no/such/folder.jsonl", code=3)
     run.refused("storage-failure", "dump", "--store", "sqlite:///none.db", code=3)
@@ -83,18 +88,31 @@ def test_refusals_of_dump(run: CommandLine, released: str) -> None:
     run.misused("dump", "--out", ".")
 
 
-def test_refusals_of_restore(run: CommandLine, released: str) -> None:
+def test_from_any_database_to_a_file(run: CommandLine, released: str) -> None:
+    run.ok("dump", "--out", "monday.jsonl")
+    told = run.ok("restore", "monday.jsonl", "--store", "sqlite:///file.db")
+    assert told == "1 instance, 2 entries in the dump, all restored\n"
+    assert run.ok("dump", "--store", "sqlite:///file.db") == run.ok("dump")
+
+
+@on_sqlite
+def test_a_dump_does_not_replace_the_store(run: CommandLine, released: str) -> None:
+    run.refused("invalid-request", "dump", "--out", "store.db", code=2)
+    assert run.ok("verify").startswith("ok: ")
+
+
+def test_refusals_of_restore(run: CommandLine, released: str, copy: str) -> None:
     run.ok("dump", "--out", "dump.jsonl")
-    told = run.refused("invalid-request", "restore", MACHINE, "--store", COPY)
+    told = run.refused("invalid-request", "restore", MACHINE, "--store", copy)
     assert f"`{MACHINE}` is no dump: line 1:" in told
-    assert not (run.folder / "copy.db").exists()
+    assert not run.is_made("copy")
     run.misused("restore", "nosuch.jsonl")
     run.misused("restore", "dump.jsonl", "--store", "sqlite://")
     lines = (run.folder / "dump.jsonl").read_text().splitlines(keepends=True)
     (run.folder / "cut.jsonl").write_text("".join(lines[:-1]))
-    told = run.refused("invalid-request", "restore", "cut.jsonl", "--store", COPY)
+    told = run.refused("invalid-request", "restore", "cut.jsonl", "--store", copy)
     assert f"line {len(lines)}: it is cut short here" in told
-    refused = run("restore", "cut.jsonl", "--json", "--store", COPY)
+    refused = run("restore", "cut.jsonl", "--json", "--store", copy)
     assert json.loads(refused.stderr)["line"] == len(lines)
     assert json.loads(refused.stderr)["argument"] == "source"
 

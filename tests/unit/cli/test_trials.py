@@ -16,7 +16,7 @@ def test_conform(run: CommandLine) -> None:
     told = run.ok("conform", "--machine", MACHINE)
     assert told.splitlines()[0].split() == ["CHECK", "INVARIANT", "PROBES", "RESULT"]
     assert sum(line.endswith(" ok") for line in told.splitlines()) == 6
-    assert not (run.folder / "store.db").exists()
+    assert not run.is_made()
 
 
 def test_conform_json(run: CommandLine) -> None:
@@ -35,10 +35,11 @@ def test_conform_names_what_it_cannot_cover(run: CommandLine) -> None:
 
 
 def test_conform_leaves_its_instances_in_a_store_that_is_named(run: CommandLine) -> None:
-    run.ok("conform", "--machine", MACHINE, "--store", "sqlite:///scratch.db")
-    rows = run.json("list", "--store", "sqlite:///scratch.db")["instances"]
+    scratch = run.url_of("scratch")
+    run.ok("conform", "--machine", MACHINE, "--store", scratch)
+    rows = run.json("list", "--store", scratch)["instances"]
     assert {row["actor_ref"] for row in rows} == {"interlock-conform"}
-    assert run.ok("verify", "--store", "sqlite:///scratch.db").startswith("ok: ")
+    assert run.ok("verify", "--store", scratch).startswith("ok: ")
 
 
 def test_conform_that_fails(run: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
