@@ -1,10 +1,9 @@
-"""Cases O (databases) on SQLite, with real processes.
+"""Cases O (databases) on SQLite; those with real processes are in `test_cases_processes`.
 
-Later layers: O04 and O08 as written (PostgreSQL, the caller's own transaction), O10's worker. What
-of them holds for the bare machine on SQLite is here.
+O08 as written, in the caller's own transaction, is in `test_joined`. Later layers: O04's and O10's
+workers.
 """
 
-import json
 import sqlite3
 from contextlib import closing, suppress
 from itertools import count
@@ -17,161 +16,17 @@ import interlock
 from interlock import Fire, Rejected, StorageFailure
 from interlock.store.sqlite import migrate
 from interlock.store.store import Store
-from tests.support import processes
 from tests.support.inside import inside
 from tests.support.machines import BATCH, TOGGLE
-from tests.support.records import breaches
-
-READY = """
-import json, sys
-import interlock
-print("ready", flush=True)
-path, rounds, mine = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
-sys.stdin.readline()
-"""
-
-READ_THEN_WRITE = (
-    READY
-    + """
-done = 0
-with interlock.open("sqlite:///" + path) as store:
-    (id,) = mine
-    while done < rounds:
-        version = store.snapshot(id).version
-        try:
-            store.fire(id, "go", expected_version=version)
-            done += 1
-        except interlock.VersionConflict:
-            pass
-print(done)
-"""
-)
-
-FIRES = (
-    READY
-    + """
-with interlock.open("sqlite:///" + path) as store:
-    for number in range(rounds):
-        store.fire(mine[number % len(mine)], "go", reason="r")
-print(rounds)
-"""
-)
-
-OPENS = (
-    READY
-    + f"""
-with interlock.open("sqlite:///" + path) as store:
-    id = store.instantiate({TOGGLE!r}, idempotency_key=mine[0])
-    shared = store.instantiate({TOGGLE!r}, idempotency_key="shared")
-    for number in range(rounds):
-        store.fire(id, "go")
-    store.fire(shared, "go")
-print(json.dumps([id, shared]))
-"""
-)
 
 
-def together(code: str, path: Path, rounds: int, shares: list[list[str]]) -> list[str]:
-    """Start a process for each share, release them at one moment, and give what they printed."""
-    started = [processes.start(code, path, rounds, *share) for share in shares]
-    for process in started:
-        assert process.stdout
-        assert process.stdout.readline() == "ready\n", process.communicate()
-    for process in started:
-        assert process.stdin
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    return [processes.finish(process, seconds=250) for process in started]
-
-
-def sound(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as connection:
-        assert breaches(connection) == []
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-
-
-def readers_turned_writers(path: Path, rounds: int) -> None:
+def test_O02_a_file_is_set_to_be_written_by_several(path: Path) -> None:
+    """A write-ahead log, and a writer that waits for others; what two processes do is elsewhere."""
     with interlock.open(f"sqlite:///{path}") as store:
-        id = store.instantiate(TOGGLE)
-    outputs = together(READ_THEN_WRITE, path, rounds, [[id], [id]])
-    assert [int(output) for output in outputs] == [rounds, rounds]
-    with interlock.open(f"sqlite:///{path}") as store:
-        assert store.snapshot(id).version == 2 * rounds + 1
-        assert store.verify().ok
-    sound(path)
-
-
-def test_O01_sqlite_reader_turned_writer_fails_at_once(path: Path) -> None:
-    """Two processes read and then write on what they read: nobody hears "database is locked"."""
-    readers_turned_writers(path, 60)
-
-
-@pytest.mark.slow
-def test_O01_sqlite_reader_turned_writer_a_thousand_rounds(path: Path) -> None:
-    readers_turned_writers(path, 1000)
-
-
-def two_processes_write(path: Path, rounds: int) -> None:
-    with interlock.open(f"sqlite:///{path}") as store:
-        shares = [[store.instantiate(TOGGLE) for _ in range(3)] for _ in range(2)]
-    outputs = together(FIRES, path, rounds, shares)
-    assert [int(output) for output in outputs] == [rounds, rounds]
-    with interlock.open(f"sqlite:///{path}") as store:
-        for share in shares:
-            assert sum(len(store.history(id)) for id in share) == rounds
-        assert store.verify().ok
         writer = inside(store)._writer
         assert writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         (waits,) = writer.execute("PRAGMA busy_timeout").fetchone()
         assert waits == 30_000
-    sound(path)
-
-
-def test_O02_sqlite_two_processes_write(path: Path) -> None:
-    """An API process and a worker process on instances of their own: every fire succeeds."""
-    two_processes_write(path, 80)
-
-
-@pytest.mark.slow
-def test_O02_sqlite_two_processes_write_a_thousand_times(path: Path) -> None:
-    two_processes_write(path, 500)
-
-
-def test_O02_while_others_write_readers_read(path: Path) -> None:
-    """A reader sees whole histories, and never waits for the writer of another process."""
-    with interlock.open(f"sqlite:///{path}?busy_ms=0") as store:
-        ids = [store.instantiate(TOGGLE) for _ in range(2)]
-        process = processes.start(FIRES, path, 60, *ids)
-        assert process.stdin
-        process.stdin.write("go\n")
-        process.stdin.flush()
-        while process.poll() is None:
-            for id in ids:
-                history = store.history(id)
-                assert [entry.sequence_number for entry in history] == [*range(1, len(history) + 1)]
-                assert all(entry.reason == "r" for entry in history)
-        processes.finish(process)
-        assert sum(len(store.history(id)) for id in ids) == 60
-
-
-def test_O03_set_up_races(path: Path) -> None:
-    """Ten processes open a brand-new store at one moment: made once, and all ten work."""
-    outputs = together(OPENS, path, 3, [[f"own-{number}"] for number in range(10)])
-    answers = [json.loads(output) for output in outputs]
-    assert len({own for own, _ in answers}) == 10
-    assert len({shared for _, shared in answers}) == 1
-    with interlock.open(f"sqlite:///{path}") as store:
-        assert len(store.instances()) == 11
-        for own, _ in answers:
-            assert len(store.history(own)) == 3
-        assert len(store.history(answers[0][1])) == 10
-        assert store.verify().ok
-    with closing(sqlite3.connect(path)) as connection:
-        (made,) = connection.execute("SELECT count(*) FROM interlock_migrations").fetchone()
-        assert (
-            made == connection.execute("SELECT max(number) FROM interlock_migrations").fetchone()[0]
-        )
-    sound(path)
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
@@ -193,6 +48,7 @@ def test_O03_a_store_made_while_another_looks_is_not_foreign(
     assert next(looks) > number
 
 
+@pytest.mark.parametrize("store", ["memory", "file"], indirect=True)
 def test_O08_started_inside_a_transaction_that_rolled_back(store: Store) -> None:
     """The bare machine's own transaction: a list that is refused leaves no trace."""
     id = store.instantiate(BATCH)
