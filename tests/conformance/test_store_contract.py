@@ -9,7 +9,7 @@ import pytest
 
 import interlock
 from interlock.testing import Blocking, StoreContract
-from tests.support.postgres import database
+from tests.support.postgres import APP, at, database, make_store, with_settings
 
 
 class OnAFile:
@@ -66,3 +66,15 @@ class TestPostgres(OnPostgres, StoreContract):
 class TestPostgresAsync(OnPostgres, StoreContract):
     def open_store(self, **how: Any) -> Blocking:
         return Blocking(lambda: interlock.open_async(self.url, schema=self.schema, **how))
+
+
+class TestPostgresAsTheApplication(OnPostgres, StoreContract):
+    """By the role that may append and no more, on a store that its owner made."""
+
+    @pytest.fixture(autouse=True)
+    def _made(self, _schema: None) -> None:
+        make_store(self.url, self.schema)
+        self.place = with_settings(at(self.url, user=APP), mode="rw")
+
+    def open_store(self, **how: Any) -> interlock.Store:
+        return interlock.open(self.place, schema=self.schema, **how)
