@@ -1,5 +1,6 @@
 """Many at once on a real server: killed, locked out, overtaken, starved, forked, interrupted."""
 
+import asyncio
 import tempfile
 import threading
 import time
@@ -246,6 +247,45 @@ def test_a_strangers_lock_is_waited_for_as_long_as_busy_ms_says(face: str, url: 
                 assert (refused.kind, refused.retryable) == ("busy", True), refused
         assert store.history(held) == store.history(other) == []
         assert store.fire_many(fires) == ["a", "a"]
+
+
+@pytest.mark.parametrize("where", ["one instance", "an instance each"])
+def test_no_thread_waits_for_a_call_that_is_awaited(where: str, url: str) -> None:
+    """200 fires wait for a stranger's lock, and for a connection; then all of them are done."""
+
+    async def wait_for_the_stranger() -> tuple[list[str], list[set[str]]]:
+        async with interlock.open_async(with_settings(url, pool_max=4)) as store:
+            ids = [await store.instantiate(LOOP) for _ in range(200)]
+            fired = ids[:1] * 200 if where == "one instance" else ids
+            await asyncio.gather(*[store.fire(id, "go") for id in ids])
+            threads = [threads_of_this_process()]
+            with psycopg.connect(url) as stranger:
+                stranger.execute("SELECT FROM interlock.instances FOR UPDATE")
+                calls = [asyncio.create_task(store.fire(id, "go")) for id in fired]
+                with psycopg.connect(url, autocommit=True) as watcher:
+                    while not watcher.execute(LOCKED_OUT).fetchall():
+                        await asyncio.sleep(0.01)
+                await asyncio.sleep(0.2)
+                threads.append(threads_of_this_process())
+                assert not any(call.done() for call in calls)
+            return await asyncio.gather(*calls), threads
+
+    told, (before, meanwhile) = asyncio.run(wait_for_the_stranger())
+    assert told == ["a"] * 200
+    assert meanwhile <= before
+
+
+LOCKED_OUT = (
+    "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+)
+
+
+def threads_of_this_process() -> set[str]:
+    """Give the ids of the threads that the system knows, or else Python."""
+    known = Path("/proc/self/task")
+    if known.exists():
+        return {thread.name for thread in known.iterdir()}
+    return {str(thread.native_id) for thread in threading.enumerate()}
 
 
 def test_bounds_of_nothing_still_let_a_call_through(face: str, url: str) -> None:

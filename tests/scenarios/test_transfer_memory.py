@@ -2,9 +2,12 @@
 
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+
+from tests.support.postgres import database
 
 STATUS = Path("/proc/self/status")
 pytestmark = pytest.mark.skipif(not STATUS.exists(), reason=f"peak memory is read from {STATUS}")
@@ -19,7 +22,7 @@ from tests.support.machines import TOGGLE
 database.CACHE_KIB = 512
 standings.KEPT_MAX = 50
 transfer.PAGE_ROWS = 200
-folder, instances, entries = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+folder, server, instances, entries = *sys.argv[1:3], *map(int, sys.argv[3:])
 
 def peak():
     (line,) = (line for line in open("/proc/self/status") if line.startswith("VmHWM:"))
@@ -33,14 +36,18 @@ def fill(store, instances, entries):
             for id in ids:
                 store.fire_each([interlock.Fire(id, "go", reason="y" * 50)] * 20)
 
+def opened(name):
+    if server:
+        return interlock.open(server, schema=name)
+    return interlock.open(f"sqlite:///{folder}/{name}.db?synchronous=normal")
+
 def copy(name, instances, entries):
-    url = f"sqlite:///{folder}/{name}.db?synchronous=normal"
-    with interlock.open(url) as store:
+    with opened(name) as store:
         fill(store, instances, entries)
     before = peak()
-    with interlock.open(url) as store:
+    with opened(name) as store:
         store.dump(f"{folder}/{name}.jsonl")
-    with interlock.open(f"sqlite:///{folder}/{name}-copy.db?synchronous=normal") as store:
+    with opened(f"{name}-copy") as store:
         read = store.restore(f"{folder}/{name}.jsonl")
     return read.added_entries, peak() - before
 
@@ -50,27 +57,31 @@ print(*copy("large", instances, entries))
 SLACK = 3 * 1024 * 1024
 
 
-def growth(folder: Path, instances: int, entries: int) -> int:
+def growth(kind: str, folder: Path, instances: int, entries: int) -> int:
     """Give by how many bytes the peak grows while a store is dumped and restored."""
     folder.mkdir()
-    run = subprocess.run(
-        [sys.executable, "-c", MEASURE, str(folder), str(instances), str(entries)],
-        cwd=Path(__file__).parents[2],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    with database() if kind == "postgres" else nullcontext("") as server:
+        run = subprocess.run(
+            [sys.executable, "-c", MEASURE, str(folder), server, str(instances), str(entries)],
+            cwd=Path(__file__).parents[2],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
     copied, grown = map(int, run.stdout.split())
     assert copied == instances * entries
     return grown
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["file", "postgres"])
 @pytest.mark.parametrize("shape", ["more instances", "longer histories"])
-def test_a_store_ten_times_as_large_takes_no_more_memory(tmp_path: Path, shape: str) -> None:
-    small = growth(tmp_path / "small", 150, 20)
+def test_a_store_ten_times_as_large_takes_no_more_memory(
+    tmp_path: Path, shape: str, kind: str
+) -> None:
+    small = growth(kind, tmp_path / "small", 150, 20)
     if shape == "more instances":
-        large = growth(tmp_path / "large", 1500, 20)
+        large = growth(kind, tmp_path / "large", 1500, 20)
     else:
-        large = growth(tmp_path / "large", 150, 200)
+        large = growth(kind, tmp_path / "large", 150, 200)
     assert large < small + SLACK
