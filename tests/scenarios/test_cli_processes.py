@@ -206,31 +206,87 @@ def test_output_is_utf8_in_every_locale(
     assert (code, "`go ✓` is not declared from `état 中`" in err) == (1, True)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are POSIX's")
+@pytest.fixture
+def on_a_terminal(
+    start: Callable[..., subprocess.Popen[bytes]],
+) -> Callable[..., tuple[bytes, bytes]]:
+    """Run a command whose stderr is a terminal; give what came on stdout, and what was shown.
+
+    Without a `stdout` that is the same terminal.
+    """
+
+    def on_a_terminal(*arguments: str, stdout: Any = PIPE) -> tuple[bytes, bytes]:
+        leader, follower = os.openpty()
+        shown = follower if stdout is None else stdout
+        process = start(*arguments, stdout=shown, stderr=follower)
+        os.close(follower)
+        drawn = b""
+        try:
+            while piece := os.read(leader, 4096):
+                drawn += piece
+        except OSError:
+            pass  # Linux's word for the end
+        finally:
+            os.close(leader)
+        out, _ = process.communicate(timeout=60)
+        assert process.returncode == 0, drawn
+        return out or b"", drawn
+
+    if os.name != "posix":
+        pytest.skip("pseudo-terminals are POSIX's")
+    return on_a_terminal
+
+
 def test_progress_is_drawn_on_a_terminal(
-    start: Callable[..., subprocess.Popen[bytes]], folder: Path
+    on_a_terminal: Callable[..., tuple[bytes, bytes]], folder: Path
 ) -> None:
     rows = "".join(f"C-{number},begin-testing\n" for number in range(4000))
     (folder / "log.csv").write_text(f"case,action\n{rows}")
-    leader, follower = os.openpty()
-    process = start(
-        "ingest", "log.csv", "--machine", "batch.json", "--batch", "50", stderr=follower
-    )
-    os.close(follower)
-    drawn = b""
-    try:
-        while piece := os.read(leader, 4096):
-            drawn += piece
-    except OSError:
-        pass  # Linux's word for the end
-    finally:
-        os.close(leader)
-    out, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
+    out, drawn = on_a_terminal("ingest", "log.csv", "--machine", "batch.json", "--batch", "50")
     assert b"\r\x1b[Krecording events [" in drawn
     assert b" of 4,000" in drawn
-    assert b"\x1b" not in drawn.rpartition(b"\r\x1b[K")[2]  # what was drawn is wiped
+    assert is_wiped(drawn)
     assert b"\x1b" not in out
+
+
+def test_the_progress_of_a_copy_is_drawn_on_a_terminal(
+    on_a_terminal: Callable[..., tuple[bytes, bytes]],
+    finish: Callable[..., tuple[int, str, str]],
+    many: str,
+    folder: Path,
+) -> None:
+    dump, copy = ("dump", "--out", "all.jsonl"), ("restore", "all.jsonl", "--store")
+    told, drawn = on_a_terminal(*dump)
+    assert told == b"3,000 instances, 3,000 entries dumped to `all.jsonl`\n"
+    assert b"\r\x1b[Kdumping entries: " in drawn
+    assert is_wiped(drawn)
+    told, drawn = on_a_terminal(*copy, "sqlite:///one.db")
+    assert told == b"3,000 instances, 3,000 entries in the dump, all restored\n"
+    assert b"\r\x1b[Kchecking entries: " in drawn
+    assert b"\r\x1b[Krestoring [" in drawn
+    assert b" of 3,000" in drawn
+    assert is_wiped(drawn)
+    for command in (dump, (*copy, "sqlite:///two.db")):
+        code, _, drawn_elsewhere = finish(*command)
+        assert (code, drawn_elsewhere) == (0, "")
+
+
+def test_no_progress_is_drawn_over_a_dump(
+    on_a_terminal: Callable[..., tuple[bytes, bytes]], many: str, folder: Path
+) -> None:
+    _, shown = on_a_terminal("dump", stdout=None)
+    with (folder / "dump.jsonl").open("wb") as stdout:
+        _, drawn = on_a_terminal("dump", stdout=stdout)
+    assert b"\r\x1b[Kdumping entries: " in drawn
+    assert is_wiped(drawn)
+    dump = (folder / "dump.jsonl").read_bytes()
+    assert shown.splitlines() == dump.splitlines()
+    assert b"\x1b" not in dump
+
+
+def is_wiped(drawn: bytes) -> bool:
+    """Whether nothing is left of what was drawn."""
+    return b"\x1b" not in drawn.rpartition(b"\r\x1b[K")[2]
 
 
 def test_help_and_version_load_nothing_heavy(folder: Path) -> None:

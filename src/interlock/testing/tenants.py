@@ -1,6 +1,7 @@
 """The contract of tenants: each has a store of its own on the same database."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 from interlock.core.rejection import IdempotencyConflict, InvalidRequest, NotKnown
@@ -134,6 +135,19 @@ class Tenants(Part):
         mine, theirs = one.verify(), two.verify()
         assert (mine.ok, mine.instances, mine.entries) == (True, 3, 3)
         assert (theirs.ok, theirs.instances, theirs.entries) == (True, 1, 1)
+
+    def test_a_dump_of_another_tenants_instance_is_refused(
+        self, another: Opening, tmp_path: Path
+    ) -> None:
+        one, two = another(tenant="a"), another(tenant="b")
+        id, own, file = one.instantiate(BATCH), two.instantiate(BATCH), tmp_path / "dump.jsonl"
+        for chosen in ([id], [own, id]):
+            foreign = refusal(NotKnown, two.dump, file, chosen)
+            assert foreign.instance_id == id
+            unknown = str(refusal(NotKnown, two.dump, file, ["unknown"]))
+            assert str(foreign).replace(id, "unknown") == unknown
+            assert [*tmp_path.glob("dump*")] == []
+        assert two.dump(file, [own]).instances == two.dump(file).instances == 1
 
     def test_tenants_that_write_at_once_do_not_mix(self, another: Opening) -> None:
         stores = {tenant: another(tenant=tenant) for tenant in ("", "a", "b", "c")}

@@ -76,6 +76,8 @@ def test_of_one_tenant(run: CommandLine, released: str) -> None:
     run.ok("restore", "all.jsonl", "--tenant", "acme")
     assert run.ok("dump", "--tenant", "acme") == (run.folder / "all.jsonl").read_text()
     assert len(run.ok("dump", "--tenant", "bolt").splitlines()) == 2
+    run.refused("not-known", "dump", released, "--tenant", "bolt", "--out", "bolt.jsonl")
+    assert not (run.folder / "bolt.jsonl").exists()
 
 
 def test_refusals_of_dump(run: CommandLine, released: str) -> None:
