@@ -13,6 +13,7 @@ import pytest
 import interlock
 from interlock import StorageFailure
 from interlock.store import restore, transfer
+from interlock.store.plan import CommitUncertain, Transaction
 from interlock.store.store import Store
 from tests.support import processes
 from tests.support.copies import dumped, told
@@ -157,6 +158,62 @@ def test_a_dump_that_fails_leaves_nothing(number: int, path: Path, tmp_path: Pat
 
 
 # On a server
+
+
+class Failing:
+    """A database whose transactions fail as they are told to, one after another.
+
+    Args:
+        faults: `done` is a commit whose answer is lost, `lost` one that did not happen; others are
+            the kinds of failures.
+        patience: seconds, see `Patience`.
+    """
+
+    def __init__(self, store: Store, faults: list[str], patience: float) -> None:
+        self.database = store._database
+        self.faults = faults
+        self.patience = patience
+
+    def run(self, transaction: Transaction) -> Any:
+        if not self.faults:
+            return self.database.run(transaction)
+        fault = self.faults.pop(0)
+        away = StorageFailure("the server is away", kind="unreachable", retryable=True)
+        if fault == "done":
+            raise CommitUncertain(away, self.database.run(transaction), lost=True)
+        if fault == "lost":
+            raise CommitUncertain(away, restore._Added(1, 1, None), lost=True)
+        raise StorageFailure("it fails", kind=fault, retryable=fault == "unreachable")
+
+
+@pytest.mark.parametrize(
+    ("patience", "faults"),
+    [
+        (9.0, ["done"]),
+        (9.0, ["lost"]),
+        (9.0, ["lost", "lost", "unreachable", "done", "unreachable"]),
+        (9.0, ["unreachable", "refused", "unreachable", "done"]),
+        (0.0, ["done"]),
+        (0.0, ["lost"]),
+        (0.0, ["refused"]),
+    ],
+)
+def test_a_restore_finds_out_what_was_committed(
+    patience: float, faults: list[str], dump: Path
+) -> None:
+    with interlock.open("sqlite://") as copy:
+        read = restore.restore(Failing(copy, faults, patience), "", dump, on_page=lambda page: None)
+        assert (read.added_instances, read.added_entries) == (12, ENTRIES)
+        assert text_of(copy) == dump.read_text()
+
+
+@pytest.mark.parametrize("faults", [["lost"] * 2, ["refused"] * 2, ["io"], ["lost", "full"]])
+def test_a_restore_gives_up(faults: list[str], dump: Path) -> None:
+    with interlock.open("sqlite://") as copy:
+        failing = Failing(copy, faults, 0.0)
+        with pytest.raises(StorageFailure):
+            restore.restore(failing, "", dump, on_page=lambda page: None)
+        assert (failing.faults, copy.instances()) == ([], [])
 
 
 @pytest.fixture

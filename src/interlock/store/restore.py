@@ -6,7 +6,7 @@ fires, so the schema judges each entry once more. What is there already is compa
 so a restore that broke off is run again and goes on. Memory holds the rows of one transaction.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -38,7 +38,7 @@ from interlock.store.run import run
 from interlock.store.sqlite.database import is_in_use
 from interlock.store.story import Begun, Declaration, Recorded, Stored
 from interlock.store.transfer import Listener, Page
-from interlock.store.writer import PAUSE, Patience
+from interlock.store.writer import PAUSE, Patience, patiently
 
 BATCH_ROWS = 500  # written in one transaction
 BATCH_BYTES = 4 * 1024 * 1024  # of payloads and declarations, about, written in one transaction
@@ -88,7 +88,8 @@ def restore(
         reader = DumpReader(stream, name)
         instances = entries = 0
         for batch in _batches(reader):
-            added: _Added = run(database, _written(partial(_write, tenant, batch), database))
+            transaction = Transaction(partial(_write, tenant, batch), writes=True, holds=True)
+            added: _Added = run(database, _written(transaction, database.patience))
             instances += added.instances
             entries += added.entries
             if added.refusal is not None:
@@ -358,24 +359,24 @@ def _id(one: _Run) -> str:
     return one.begun.genesis.id
 
 
-def _written(make: Callable[[], Plan[_Added]], database: Writes) -> Procedure[_Added]:
+def _written(transaction: Transaction, seconds: float) -> Procedure[_Added]:
     """Drive a writing plan that looks first at what is there, so that it may be driven again.
 
     Once more it is where somebody else wrote the same rows meanwhile, and where nobody knows
-    whether it was committed.
+    whether it was committed: of that as long as the database may be away, too.
     """
-    patience, settled = Patience(database.patience), False
+    patience, settled = Patience(seconds), False
     told: _Added | None = None  # by an attempt of which nobody knows whether it was committed
     while True:
         try:
-            added: _Added = yield Transaction(make, writes=True, holds=True)
+            added: _Added = yield from patiently(transaction, seconds)
             return added if told is None or added.entries or added.instances else told
-        except (CommitUncertain, StorageFailure) as error:
-            failure = error.failure if isinstance(error, CommitUncertain) else error
-            if isinstance(error, CommitUncertain):
-                told = error.answer
-            unsettled = failure is not error or failure.kind == "refused"
-            if not patience.allows(failure) and (settled or not unsettled):
-                raise failure from error
-            settled = settled or unsettled
+        except CommitUncertain as uncertain:
+            told = uncertain.answer
+            if settled and not patience.allows(uncertain.failure):
+                raise uncertain.failure from uncertain
+        except StorageFailure as failure:
+            if settled or failure.kind != "refused":
+                raise
+        settled = True
         yield Pause(PAUSE)
