@@ -10,6 +10,16 @@ parameters, so it can be read and reordered without counting question marks.
     -- The exact text of a declaration.
     SELECT text FROM declarations WHERE tenant = :tenant AND digest = :digest;
 
+Columns that several statements give are said once, before them, and stand for themselves by name:
+
+    -- columns: instance
+    -- What a list tells of an instance.
+    i.id, i.current_state;
+
+    -- name: read_instance
+    -- parameters: tenant root id
+    SELECT $instance FROM instances AS i WHERE …;
+
 A statement of a dialect that takes many rows at once has `arrays` for `parameters`: each is then a
 column of values, and it is called `NAME/many` beside the statement for one row.
 """
@@ -22,6 +32,9 @@ from typing import NamedTuple
 _HEAD = re.compile(
     r"^-- name: ([\w/]+)\n-- (?:parameters|arrays):([ \w]*)\n(?:-- changes: (\d+)\n)?", re.MULTILINE
 )
+_COLUMNS = re.compile(r"^-- columns: (\w+)\n((?:.+\n)+)\n", re.MULTILINE)
+_NAMED = re.compile(r"\$(\w+)")
+_COMMENT = re.compile(r"^--.*\n", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z]\w*)")  # `::` is a cast
 
 
@@ -51,12 +64,15 @@ def load_statements(path: Path, mark: str = "?") -> dict[str, Query]:
     Raises:
         ValueError: a statement does not use exactly the parameters that its head lists.
     """
-    pieces = _HEAD.split(path.read_text())[1:]
+    text = path.read_text()
+    columns = {name: _body(listed) for name, listed in _COLUMNS.findall(text)}
+    text = _NAMED.sub(lambda use: columns.get(use[1], use[0]), _COLUMNS.sub("", text))
+    pieces = _HEAD.split(text)[1:]
     queries = {}
     heads = zip(pieces[::4], pieces[1::4], pieces[2::4], pieces[3::4], strict=True)
     for name, listed, changes, sql in heads:
         parameters = tuple(listed.split())
-        body = re.sub(r"^--.*\n", "", sql, flags=re.MULTILINE).strip().removesuffix(";")
+        body = _body(sql)
         if set(parameters) != set(_PARAMETER.findall(body)):
             raise ValueError(f"{path.name}: `{name}` does not use exactly its parameters")
         places = {parameter: f"{mark}{place}" for place, parameter in enumerate(parameters, 1)}
@@ -65,6 +81,10 @@ def load_statements(path: Path, mark: str = "?") -> dict[str, Query]:
         answers = reads or "RETURNING" in body
         queries[name] = Query(name, parameters, numbered, reads, int(changes or 0), answers)
     return queries
+
+
+def _body(sql: str) -> str:
+    return _COMMENT.sub("", sql).strip().removesuffix(";")
 
 
 def _numbered(places: dict[str, str], use: re.Match[str]) -> str:

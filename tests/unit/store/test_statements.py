@@ -29,6 +29,13 @@ def test_a_statement_uses_exactly_the_parameters_it_lists(tmp_path: Path, used: 
         load_statements(write(tmp_path, f"-- name: one\n-- parameters: a b\n{used};\n"))
 
 
+def test_columns_are_said_once_for_all_that_give_them(tmp_path: Path) -> None:
+    columns = "-- columns: those\n-- Which.\na,\nb;\n\n"
+    text = "-- name: {}\n-- parameters:\nSELECT $those FROM $schema.x;\n\n"
+    queries = load_statements(write(tmp_path, columns + text.format("one") + text.format("two")))
+    assert [query.sql for query in queries.values()] == ["SELECT a,\nb FROM $schema.x"] * 2
+
+
 @pytest.fixture
 def database() -> Iterator[sqlite3.Connection]:
     connection = sqlite3.connect(":memory:", isolation_level=None)

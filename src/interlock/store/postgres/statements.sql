@@ -230,13 +230,14 @@ CROSS JOIN LATERAL (
     WHERE k.tenant = a.tenant AND k.idempotency_key = a.idempotency_key OFFSET 0
 ) AS found;
 
+-- columns: snapshot
+-- What a decision needs to know of an instance.
+i.id, i.declaration_digest, i.current_state, i.next_sequence_number, i.head_digest,
+i.instantiated_at;
+
 -- name: read_snapshot
 -- parameters: tenant root id
--- What a decision needs to know of an instance.
-SELECT
-    i.id, i.declaration_digest, i.current_state, i.next_sequence_number, i.head_digest,
-    i.instantiated_at
-FROM $schema.instances AS i
+SELECT $snapshot FROM $schema.instances AS i
 WHERE i.tenant = :tenant::text AND i.root = :root::text AND i.id = :id::text;
 
 -- name: read_snapshot/many
@@ -244,10 +245,7 @@ WHERE i.tenant = :tenant::text AND i.root = :root::text AND i.id = :id::text;
 SELECT found.*
 FROM unnest(:tenant::text[], :root::text[], :id::text[]) AS a (tenant, root, id)
 CROSS JOIN LATERAL (
-    SELECT
-        i.id, i.declaration_digest, i.current_state, i.next_sequence_number, i.head_digest,
-        i.instantiated_at
-    FROM $schema.instances AS i
+    SELECT $snapshot FROM $schema.instances AS i
     WHERE i.tenant = a.tenant AND i.root = a.root AND i.id = a.id OFFSET 0
 ) AS found;
 
@@ -255,10 +253,7 @@ CROSS JOIN LATERAL (
 -- parameters: tenant root id
 -- As read_snapshot, and held until the transaction ends: nobody moves the instance meanwhile. Who
 -- had to wait reads where it stands afterwards.
-SELECT
-    i.id, i.declaration_digest, i.current_state, i.next_sequence_number, i.head_digest,
-    i.instantiated_at
-FROM $schema.instances AS i
+SELECT $snapshot FROM $schema.instances AS i
 WHERE i.tenant = :tenant::text AND i.root = :root::text AND i.id = :id::text
 FOR NO KEY UPDATE;
 
@@ -271,10 +266,7 @@ FROM (
     ORDER BY a.tenant COLLATE "C", a.root COLLATE "C", a.id COLLATE "C"
 ) AS a
 CROSS JOIN LATERAL (
-    SELECT
-        i.id, i.declaration_digest, i.current_state, i.next_sequence_number, i.head_digest,
-        i.instantiated_at
-    FROM $schema.instances AS i
+    SELECT $snapshot FROM $schema.instances AS i
     WHERE i.tenant = a.tenant AND i.root = a.root AND i.id = a.id
     FOR NO KEY UPDATE
 ) AS found;
@@ -315,15 +307,17 @@ SELECT to_state FROM $schema.history
 WHERE tenant = :tenant::text AND root = :root::text AND instance_id = :instance_id::text
     AND transition_id = :transition_id::text;
 
+-- columns: instance
+-- What readers are told of an instance; its metadata comes last.
+i.id, i.current_state, i.next_sequence_number, i.declaration_digest, i.instantiated_at,
+i.actor_ref, i.subject_ref, i.metadata_id, (
+    SELECT p.content FROM $schema.payloads AS p
+    WHERE p.tenant = i.tenant AND p.root = i.root AND p.id = i.metadata_id
+);
+
 -- name: read_instance
 -- parameters: tenant root id
-SELECT
-    i.id, i.current_state, i.next_sequence_number, i.declaration_digest, i.instantiated_at,
-    i.actor_ref, i.subject_ref, i.metadata_id, (
-        SELECT p.content FROM $schema.payloads AS p
-        WHERE p.tenant = i.tenant AND p.root = i.root AND p.id = i.metadata_id
-    )
-FROM $schema.instances AS i
+SELECT $instance FROM $schema.instances AS i
 WHERE i.tenant = :tenant::text AND i.root = :root::text AND i.id = :id::text;
 
 -- name: read_last_entry_until
@@ -361,26 +355,14 @@ ORDER BY h.sequence_number;
 -- name: list_instances
 -- parameters: tenant root id limit state
 -- A page after (root, id). Filters may be NULL; the lists below begin with one that has an index.
-SELECT
-    i.id, i.current_state, i.next_sequence_number, i.declaration_digest, i.instantiated_at,
-    i.actor_ref, i.subject_ref, i.metadata_id, (
-        SELECT p.content FROM $schema.payloads AS p
-        WHERE p.tenant = i.tenant AND p.root = i.root AND p.id = i.metadata_id
-    )
-FROM $schema.instances AS i
+SELECT $instance FROM $schema.instances AS i
 WHERE i.tenant = :tenant::text AND (i.root, i.id) > (:root::text, :id::text)
     AND (:state::text IS NULL OR i.current_state = :state::text)
 ORDER BY i.root, i.id LIMIT :limit::bigint;
 
 -- name: list_instances_by_declaration
 -- parameters: tenant root id limit state declaration_digest
-SELECT
-    i.id, i.current_state, i.next_sequence_number, i.declaration_digest, i.instantiated_at,
-    i.actor_ref, i.subject_ref, i.metadata_id, (
-        SELECT p.content FROM $schema.payloads AS p
-        WHERE p.tenant = i.tenant AND p.root = i.root AND p.id = i.metadata_id
-    )
-FROM $schema.instances AS i
+SELECT $instance FROM $schema.instances AS i
 WHERE i.tenant = :tenant::text AND i.declaration_digest = :declaration_digest::text
     AND (i.root, i.id) > (:root::text, :id::text)
     AND (:state::text IS NULL OR i.current_state = :state::text)
@@ -388,13 +370,7 @@ ORDER BY i.root, i.id LIMIT :limit::bigint;
 
 -- name: list_instances_by_subject
 -- parameters: tenant root id limit state declaration_digest subject_ref
-SELECT
-    i.id, i.current_state, i.next_sequence_number, i.declaration_digest, i.instantiated_at,
-    i.actor_ref, i.subject_ref, i.metadata_id, (
-        SELECT p.content FROM $schema.payloads AS p
-        WHERE p.tenant = i.tenant AND p.root = i.root AND p.id = i.metadata_id
-    )
-FROM $schema.instances AS i
+SELECT $instance FROM $schema.instances AS i
 WHERE i.tenant = :tenant::text AND i.subject_ref = :subject_ref::text
     AND (i.root, i.id) > (:root::text, :id::text)
     AND (:state::text IS NULL OR i.current_state = :state::text)

@@ -57,17 +57,18 @@ JOIN instances AS i
 LEFT JOIN payloads AS p ON p.tenant = i.tenant AND p.root = i.root AND p.id = i.metadata_id
 WHERE k.tenant = :tenant AND k.idempotency_key = :idempotency_key;
 
+-- columns: snapshot
+-- What a decision needs to know of an instance.
+id, declaration_digest, current_state, next_sequence_number, head_digest, instantiated_at;
+
 -- name: read_snapshot
 -- parameters: tenant root id
--- What a decision needs to know of an instance.
-SELECT id, declaration_digest, current_state, next_sequence_number, head_digest, instantiated_at
-FROM instances WHERE tenant = :tenant AND root = :root AND id = :id;
+SELECT $snapshot FROM instances WHERE tenant = :tenant AND root = :root AND id = :id;
 
 -- name: lock_snapshot
 -- parameters: tenant root id
 -- The same, held until the transaction ends, as everything is once a transaction writes.
-SELECT id, declaration_digest, current_state, next_sequence_number, head_digest, instantiated_at
-FROM instances WHERE tenant = :tenant AND root = :root AND id = :id;
+SELECT $snapshot FROM instances WHERE tenant = :tenant AND root = :root AND id = :id;
 
 -- name: read_keyed_entry
 -- parameters: tenant root instance_id idempotency_key
@@ -85,12 +86,14 @@ SELECT to_state FROM history
 WHERE tenant = :tenant AND root = :root AND instance_id = :instance_id
     AND transition_id = :transition_id;
 
+-- columns: instance
+-- What readers are told of an instance; its metadata comes last.
+id, current_state, next_sequence_number, declaration_digest, instantiated_at, actor_ref,
+subject_ref, metadata_id, metadata;
+
 -- name: read_instance
 -- parameters: tenant root id
-SELECT
-    id, current_state, next_sequence_number, declaration_digest, instantiated_at,
-    actor_ref, subject_ref, metadata_id, metadata
-FROM instance_records WHERE tenant = :tenant AND root = :root AND id = :id;
+SELECT $instance FROM instance_records WHERE tenant = :tenant AND root = :root AND id = :id;
 
 -- name: read_last_entry_until
 -- parameters: tenant root instance_id sequence_number fired_at
@@ -125,20 +128,14 @@ ORDER BY h.sequence_number;
 -- name: list_instances
 -- parameters: tenant root id limit state
 -- A page after (root, id). Filters may be NULL; the lists below begin with one that has an index.
-SELECT
-    id, current_state, next_sequence_number, declaration_digest, instantiated_at,
-    actor_ref, subject_ref, metadata_id, metadata
-FROM instance_records
+SELECT $instance FROM instance_records
 WHERE tenant = :tenant AND (root, id) > (:root, :id)
     AND (:state IS NULL OR current_state = :state)
 ORDER BY root, id LIMIT :limit;
 
 -- name: list_instances_by_declaration
 -- parameters: tenant root id limit state declaration_digest
-SELECT
-    id, current_state, next_sequence_number, declaration_digest, instantiated_at,
-    actor_ref, subject_ref, metadata_id, metadata
-FROM instance_records
+SELECT $instance FROM instance_records
 WHERE tenant = :tenant AND declaration_digest = :declaration_digest
     AND (root, id) > (:root, :id)
     AND (:state IS NULL OR current_state = :state)
@@ -146,10 +143,7 @@ ORDER BY root, id LIMIT :limit;
 
 -- name: list_instances_by_subject
 -- parameters: tenant root id limit state declaration_digest subject_ref
-SELECT
-    id, current_state, next_sequence_number, declaration_digest, instantiated_at,
-    actor_ref, subject_ref, metadata_id, metadata
-FROM instance_records
+SELECT $instance FROM instance_records
 WHERE tenant = :tenant AND subject_ref = :subject_ref
     AND (root, id) > (:root, :id)
     AND (:state IS NULL OR current_state = :state)
