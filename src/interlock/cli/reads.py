@@ -76,7 +76,7 @@ def list_instances(
     limit: int | None,
     after: str | None,
 ) -> None:
-    """List instances by id: in the order of their recording.
+    """List instances by id: about in the order of their births.
 
     \b
     Example:
