@@ -24,8 +24,11 @@ from interlock.core.rejection import (
 )
 from interlock.core.text import Limits
 from interlock.store.attempt import Birth, Fire
+from interlock.store.dumpfile import Counts
 from interlock.store.read import Instance
+from interlock.store.restore import Restored
 from interlock.store.store import Store, open
+from interlock.store.transfer import Page
 from interlock.store.verify import Finding, Report
 
 if TYPE_CHECKING:
@@ -37,6 +40,7 @@ __all__ = [
     "PURGED",
     "AsyncStore",
     "Birth",
+    "Counts",
     "Entry",
     "Finding",
     "Fire",
@@ -50,8 +54,10 @@ __all__ = [
     "Limits",
     "NotKnown",
     "OutcomeUnknown",
+    "Page",
     "Rejected",
     "Report",
+    "Restored",
     "StorageFailure",
     "Store",
     "Terminal",
@@ -68,3 +74,8 @@ def __getattr__(name: str) -> object:
     from interlock.store import async_store
 
     return getattr(async_store, name)
+
+
+def __dir__() -> list[str]:
+    """Name the asynchronous face too, before it is imported."""
+    return sorted({*globals(), *__all__})

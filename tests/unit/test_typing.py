@@ -4,12 +4,18 @@ from pathlib import Path
 from typing import Any, assert_type
 
 import interlock
-from interlock import Entry, Fire, Rejected
-from interlock.store.dumpfile import Counts
-from interlock.store.read import Instance
-from interlock.store.restore import Restored
-from interlock.store.store import Store
-from interlock.store.verify import Report
+from interlock import (
+    Counts,
+    Entry,
+    Finding,
+    Fire,
+    Instance,
+    Page,
+    Rejected,
+    Report,
+    Restored,
+    Store,
+)
 from tests.support.machines import TOGGLE
 
 
@@ -29,6 +35,19 @@ def test_each_verb_gives_what_it_says(path: Path) -> None:
         assert_type(store.verify(), Report)
         assert_type(store.dump(path.with_name("dump.jsonl"), [id]), Counts)
         assert_type(store.restore(path.with_name("dump.jsonl")), Restored)
+
+
+def told_page(page: Page) -> None: ...
+
+
+def told_finding(finding: Finding) -> None: ...
+
+
+def test_listeners_are_annotated_with_public_names(path: Path) -> None:
+    with interlock.open(f"sqlite:///{path}") as store:
+        store.verify(on_finding=told_finding)
+        store.dump(path.with_name("dump.jsonl"), on_page=told_page)
+        store.restore(path.with_name("dump.jsonl"), on_page=told_page)
 
 
 def test_what_is_not_public_is_refused_by_the_checker(path: Path) -> None:

@@ -51,7 +51,7 @@ _NUMBER_MAX = 2**63 - 1
 
 
 class Counts(NamedTuple):
-    """How many lines of each kind a dump has."""
+    """How much a dump has of each kind."""
 
     declarations: int = 0
     instances: int = 0

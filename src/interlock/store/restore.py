@@ -48,7 +48,12 @@ _PLACEHOLDER = (b"\0", b"null")  # of a payload that was destroyed, until it is 
 
 
 class Restored(NamedTuple):
-    """What a restore read, and what of it the store lacked."""
+    """What a restore read, and what of it the store lacked.
+
+    Attributes:
+        declarations, instances, entries, payloads: how many the dump has.
+        added_instances, added_entries: how many of them were written.
+    """
 
     declarations: int
     instances: int

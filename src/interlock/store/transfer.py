@@ -45,7 +45,9 @@ class Page(NamedTuple):
     """How far a dump or a restore has come, in entries; a file that is restored is checked first.
 
     Attributes:
-        total: None while nobody knows.
+        stage: what it is at.
+        done: how many entries are behind it, of this stage.
+        total: how many there are; None while nobody knows.
     """
 
     stage: Literal["dumping", "checking", "restoring"]
