@@ -1,5 +1,6 @@
 """The documentation is true: its code runs, its links lead somewhere, its names exist."""
 
+import inspect
 import re
 import subprocess
 import sys
@@ -93,6 +94,36 @@ def test_the_architecture_page_names_the_modules_there_are() -> None:
 
 def test_the_public_names_are_there() -> None:
     assert [name for name in interlock.__all__ if not hasattr(interlock, name)] == []
+    assert {*interlock.__all__} <= {*dir(interlock)}
+
+
+def test_the_public_names_are_on_the_page_about_python() -> None:
+    page = (ROOT / "docs" / "python.md").read_text()
+    missing = [name for name in interlock.__all__ if not re.search(rf"[`.]{name}\b", page)]
+    assert missing == []
+
+
+def test_the_public_names_say_what_they_are() -> None:
+    told = {}
+    for name in interlock.__all__:
+        value = getattr(interlock, name)
+        if not isinstance(value, type):
+            told[name] = value.__doc__
+            continue
+        told[name] = vars(value)["__doc__"]  # its own; a tuple that has none gets its signature
+        for part, what in vars(value).items():
+            if part[0] != "_" and (inspect.isfunction(what) or isinstance(what, property)):
+                told[f"{name}.{part}"] = what.__doc__
+    assert [name for name, doc in told.items() if not doc or doc.startswith(f"{name}(")] == []
+
+
+@pytest.mark.parametrize("name", [name for name in vars(interlock.Store) if name[0] != "_"])
+def test_a_verb_says_what_it_takes_and_what_it_raises(name: str) -> None:
+    verb = getattr(interlock.Store, name)
+    doc = inspect.getdoc(verb) or ""
+    taken = {*inspect.signature(verb).parameters} - {"self", "id", "fires", "births"}
+    assert [one for one in taken if not re.search(rf"\b{one}\b", doc)] == []
+    assert "Raises:" in doc or name == "close"
 
 
 @pytest.mark.parametrize("target", ["demo", "test"])

@@ -10,6 +10,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 
 class _Purged(Enum):
+    """What stands where a payload was lawfully destroyed."""
+
     PURGED = "purged"
 
 
@@ -24,6 +26,7 @@ class Entry(NamedTuple):
     Attributes:
         transition_id: identity of the entry, unique within its instance.
         sequence_number: 1 for the first, then one more for each, without gaps.
+        actor_ref: who did it, as the caller said; so are the other ids and references.
         fired_at: aware UTC, best effort; not necessarily later than the entry before.
         guard_satisfied: True where the transition carries a guard, else None.
         reason: why, as the caller said; `PURGED` once its bytes were destroyed.

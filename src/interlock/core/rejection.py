@@ -35,23 +35,33 @@ class Rejected(Exception):
         self.__dict__.update(fields)
 
     def as_dict(self) -> dict[str, object]:
-        """Give the refusal as JSON-like values: the reason word, the sentence and the fields."""
+        """Give the refusal as JSON-like values: the reason word, the sentence, the fields set."""
         fields = {name: value for name, value in vars(self).items() if name != "defects"}
         return {"reason": self.reason, "message": str(self), **fields}
 
 
 class InvalidDeclaration(Rejected):
-    """The declaration is not well formed; `defects` lists every fault with its path."""
+    """The declaration is not well formed.
+
+    Attributes:
+        defects: every fault, each with its `code`, `path`, `message` and `hint`.
+    """
 
     reason = "invalid-declaration"
     defects: "list[Defect]"
 
     def as_dict(self) -> dict[str, object]:
+        """Give the refusal as JSON-like values, the defects too."""
         return {**super().as_dict(), "defects": [defect.as_dict() for defect in self.defects]}
 
 
 class InvalidRequest(Rejected):
-    """An argument is malformed; `argument` names it. Of a fire, `action` says which."""
+    """An argument is malformed, or a time lies in the future or before the birth.
+
+    Attributes:
+        argument: its name.
+        action: of a fire, what was asked for.
+    """
 
     reason = "invalid-request"
     argument: str
@@ -65,7 +75,12 @@ class NotKnown(Rejected):
 
 
 class Terminal(Rejected):
-    """The instance is in a terminal state, which nothing leaves (Invariant 4)."""
+    """The instance is in a terminal state, which nothing leaves (Invariant 4).
+
+    Attributes:
+        state: that state.
+        action: what was asked for.
+    """
 
     reason = "terminal"
     state: str
@@ -73,7 +88,13 @@ class Terminal(Rejected):
 
 
 class InvalidTransition(Rejected):
-    """No transition is declared for this action from this state (Invariant 3)."""
+    """No transition is declared for this action from this state (Invariant 3).
+
+    Attributes:
+        state: where the instance is.
+        action: what was asked for.
+        declared: the actions there are from this state.
+    """
 
     reason = "invalid-transition"
     state: str
@@ -82,7 +103,13 @@ class InvalidTransition(Rejected):
 
 
 class GuardNotSatisfied(Rejected):
-    """The transition carries a guard that the caller did not assert (Invariant 8)."""
+    """The transition carries a guard that the caller did not assert (Invariant 8).
+
+    Attributes:
+        state: where the instance is.
+        action: what was asked for.
+        guard: the label of the guard.
+    """
 
     reason = "guard-not-satisfied"
     state: str
@@ -91,7 +118,11 @@ class GuardNotSatisfied(Rejected):
 
 
 class InvalidQuery(Rejected):
-    """A history filter is malformed; `argument` names the key."""
+    """A filter of `history` is malformed or unknown.
+
+    Attributes:
+        argument: its key.
+    """
 
     reason = "invalid-query"
     argument: str
@@ -102,6 +133,11 @@ class VersionConflict(Rejected):
 
     In a caller's own transaction also: another was faster, and this one's isolation keeps it from
     seeing where the instance stands; the versions are then None.
+
+    Attributes:
+        action: what was asked for; None of a restore.
+        expected_version: that of the caller, or of the dump that is restored.
+        version: that of the store.
     """
 
     reason = "version-conflict"
@@ -111,7 +147,11 @@ class VersionConflict(Rejected):
 
 
 class IdempotencyConflict(Rejected):
-    """The idempotency key was used before, for another request."""
+    """The idempotency key was used before: for another request, or for a part of this list.
+
+    Attributes:
+        idempotency_key: that key; None of a fire in such a list that has none.
+    """
 
     reason = "idempotency-conflict"
     idempotency_key: str | None
@@ -134,15 +174,19 @@ class StorageFailure(Rejected):
     retryable: bool = False
 
     def as_dict(self) -> dict[str, object]:
+        """Give the refusal as JSON-like values, kind and all."""
         return {**super().as_dict(), "kind": self.kind, "retryable": self.retryable}
 
 
 class OutcomeUnknown(Rejected):
     """The store went away while it committed: the call may have happened or not.
 
-    The one refusal after which the store may have changed. Look for `transition_id` in the history
-    (for a birth, for the instance `transition_id` names), or repeat the call with its idempotency
-    key, which then tells the truth. `cause` is what the database said.
+    The one refusal after which the store may have changed. Repeat the call with its idempotency
+    key, which then tells the truth.
+
+    Attributes:
+        transition_id: what to look for in the history; of a birth, the id of the instance.
+        cause: what the database said.
     """
 
     reason = "outcome-unknown"

@@ -20,14 +20,22 @@ class Limits:
     A name or reference stands in index keys, which PostgreSQL bounds at 2,704 bytes a row, so there
     limits are refused that those could not hold; the rest is bounded so that one call cannot fill a
     store or a page of memory.
+
+    Attributes:
+        name_bytes: of a state, an action, a guard label.
+        reference_bytes: of an actor, a subject, an id, an idempotency key.
+        reason_bytes: of a reason.
+        metadata_bytes: of an instance's metadata, as JSON.
+        declaration_bytes: of a declaration, as JSON.
+        page_rows: rows in a page of `instances`.
     """
 
-    name_bytes: int = 512  # a state, an action, a guard label
-    reference_bytes: int = 1024  # actor_ref, subject_ref, correlation ids, idempotency keys
+    name_bytes: int = 512
+    reference_bytes: int = 1024
     reason_bytes: int = 64 * 1024
     metadata_bytes: int = 1024 * 1024
     declaration_bytes: int = 4 * 1024 * 1024
-    page_rows: int = 1000  # the longest page of `instances`
+    page_rows: int = 1000
 
 
 LIMITS = Limits()

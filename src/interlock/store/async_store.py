@@ -75,7 +75,12 @@ def open_async(
 ) -> "AsyncStore":
     """Open a store for the tasks of an event loop: `async with`, or await it and `close` it.
 
-    Args and errors are those of `interlock.open`; those of the database come when it is entered.
+    Args:
+        url, tenant, schema, limits, clock: those of `interlock.open`.
+
+    Raises:
+        InvalidRequest: the URL is not that of a store, or the tenant or schema is no name.
+        StorageFailure: once it is entered or awaited, as `interlock.open` would.
     """
     database = open_async_database(url, tenant, schema, limits)
     return AsyncStore(database, tenant=tenant, limits=limits, clock=clock)
@@ -87,7 +92,7 @@ class AsyncStore(Face):
     Calls of several tasks that wait at the same time are committed together. A task that is
     cancelled while its call waits for its turn withdraws it, and it never happens. Once the call
     was handed over it stands: the cancelled task waits for the outcome, which a note on its
-    `CancelledError` tells.
+    `CancelledError` tells. What was not entered or awaited refuses every call, kind `closed`.
     """
 
     def __init__(

@@ -22,6 +22,7 @@ class Instance(NamedTuple):
     """An instance as it is, or as it was at one of its versions.
 
     Attributes:
+        state: the state it is in, or was in at that version.
         version: sequence number of its last entry plus one; 1 is the genesis.
         definition: the digest of its declaration.
         metadata: as supplied at its birth; `PURGED` once its bytes were destroyed.

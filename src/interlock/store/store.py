@@ -80,8 +80,8 @@ def open(
     """Open a store, making or migrating it as needed.
 
     Args:
-        url: `sqlite:///FILE`, `sqlite://` in memory, or `postgresql://…`; settings in its query
-            (see `store.url`).
+        url: `sqlite:///FILE`, `sqlite://` in memory, or `postgresql://…`; settings in its query,
+            which docs/python.md and docs/postgresql.md list.
         tenant: whose store: all that is written and read is its own, and another's is not known.
         schema: of PostgreSQL, where the tables are; `interlock` when left out.
         limits: the largest sizes accepted.
@@ -105,7 +105,8 @@ class Store(Face):
     `connection=` has a verb take part in a transaction of the caller, on a connection to the same
     database: a DB-API connection of `sqlite3` or `psycopg`, a SQLAlchemy session or connection, or
     Django's. What it does is committed, or rolled back, with the caller's own rows. It waits for
-    nobody to commit together with, caches nothing, and leaves a conflict to the caller.
+    nobody to commit together with, caches nothing, and leaves a conflict to the caller. What
+    cannot be joined is refused as an `InvalidRequest`.
     """
 
     def __init__(
@@ -136,7 +137,7 @@ class Store(Face):
         self.close()
 
     def close(self) -> None:
-        """Close the store; what was committed stays."""
+        """Close the store; what was committed stays. Closing twice is fine."""
         self._database.close()
 
     def instantiate(
@@ -153,6 +154,7 @@ class Store(Face):
         """Begin an instance in its declaration's initial state and give its id.
 
         Args:
+            declaration: states, transitions, initial and terminal states (docs/declarations.md).
             actor_ref: who begins it.
             subject_ref: the entity whose life it governs.
             instance_metadata: JSON-like, not empty; kept, never interpreted.
@@ -187,11 +189,15 @@ class Store(Face):
         """Move an instance along the transition declared for `action`, and give the new state.
 
         Args:
+            id: the instance.
+            action: the name of the transition, among those declared from its state.
+            actor_ref: who does it.
             guard_satisfied: True asserts the transition's guard; anything else does not.
             fired_at: not in the future nor before the instance began; now, when left out.
             expected_version: refuse unless the instance is at this version.
             idempotency_key: the same key with the same request gives the first answer again.
             reason: why; its bytes are kept apart, where they can be destroyed.
+            correlation_id, causation_id, worker_id: recorded with the entry, never interpreted.
             connection: whose transaction to join; see the class.
 
         Raises:
@@ -218,8 +224,11 @@ class Store(Face):
     def current(self, id: str, *, connection: Any = None) -> str:
         """Give the current state of an instance.
 
+        Args:
+            connection: whose transaction to look from; see the class.
+
         Raises:
-            InvalidRequest, NotKnown.
+            InvalidRequest, NotKnown, StorageFailure.
         """
         return self._run(self._current(id), connection)
 
@@ -231,17 +240,22 @@ class Store(Face):
         Args:
             query: `transition_id, from_state, to_state, action, actor_ref`, and the inclusive
                 ranges `sequence_number: {start, end}` and `fired_at: {after, before}`.
+            connection: whose transaction to look from; see the class.
 
         Raises:
             InvalidRequest, NotKnown, InvalidQuery: in this order.
+            StorageFailure: the store could not be read.
         """
         return self._run(self._history(id, query), connection)
 
     def read_declaration(self, id: str, *, connection: Any = None) -> dict[str, Any]:
         """Give an instance's declaration exactly as supplied, key order included: a fresh copy.
 
+        Args:
+            connection: whose transaction to look from; see the class.
+
         Raises:
-            InvalidRequest, NotKnown.
+            InvalidRequest, NotKnown, StorageFailure.
         """
         return self._run(self._read_declaration(id), connection)
 
@@ -250,9 +264,13 @@ class Store(Face):
 
         Fires on one instance follow one another. Idempotency keys answer for the whole list.
 
+        Args:
+            connection: whose transaction to join; see the class.
+
         Raises:
             Rejected: the first refusal, with its place in the list as `index`; nothing was written.
             InvalidRequest: an item is no `Fire`, likewise.
+            StorageFailure, OutcomeUnknown: of the whole list.
         """
         return self._write(self._fire_many(fires, joins=connection is not None), connection)
 
@@ -265,6 +283,7 @@ class Store(Face):
             halting: a refusal stops the later fires on its instance; they come back as None.
 
         Raises:
+            InvalidRequest: an item is no `Fire`; its place is `index`, and nothing was written.
             StorageFailure, OutcomeUnknown: of the whole list.
         """
         return self._write(self._fire_each(fires, halting))
@@ -275,6 +294,7 @@ class Store(Face):
         """Begin many instances of one declaration, all in one commit; give ids and refusals.
 
         Raises:
+            InvalidRequest: an item is no `Birth`; its place is `index`, and nothing was written.
             InvalidDeclaration, StorageFailure, OutcomeUnknown: of the whole list.
         """
         return self._write(self._instantiate_each(declaration, births))
@@ -288,15 +308,21 @@ class Store(Face):
         limit: int = 100,
         after: str | None = None,
     ) -> list[Instance]:
-        """Give a page of instances by id.
+        """Give a page of instances by id, which is by the clocks of those who began them.
+
+        Those of one moment come in any order, and an id may be recorded after a greater one.
 
         Args:
-            definition: a declaration, or its digest.
+            state: those that are in this state.
+            subject_ref: those that govern this subject.
+            definition: those under this declaration; it, or its digest.
             limit: rows of the page, at most `limits.page_rows`.
             after: the id of the last row of the page before; None for the first page.
 
         Raises:
             InvalidRequest: an argument is malformed.
+            InvalidDeclaration: `definition` is no declaration.
+            StorageFailure: the store could not be read.
         """
         return self._run(self._instances(state, subject_ref, definition, limit, after))
 
@@ -313,9 +339,12 @@ class Store(Face):
         Args:
             at_sequence: after the entry of this number; 0 is the genesis.
             at: after the last entry, by number, that is not later than this moment.
+            connection: whose transaction to look from; see the class.
 
         Raises:
-            InvalidRequest, NotKnown.
+            InvalidRequest: an argument is malformed, or there was nothing of it then.
+            NotKnown: no instance has this id.
+            StorageFailure: the store could not be read.
         """
         return self._run(self._snapshot(id, at_sequence, at), connection)
 
@@ -339,7 +368,9 @@ class Store(Face):
             on_page: told the number of entries read so far, now and then.
 
         Raises:
-            InvalidRequest, NotKnown, StorageFailure.
+            InvalidRequest: an argument is malformed, or `since` names no report that can be used.
+            NotKnown: no instance has this id.
+            StorageFailure: the store could not be read, or the report not be written.
         """
         if id is not None:
             id = self._id(id)
@@ -371,7 +402,8 @@ class Store(Face):
         Each instance is dumped as it stands when the dump comes to it, beside writers.
 
         Args:
-            target: where to write it; it replaces an earlier dump, and nothing else.
+            target: a stream of text, or the name of a file; an earlier dump there is replaced, and
+                no other file is.
             ids: dump these instances only.
             on_page: told now and then how far it has come.
 
@@ -395,6 +427,7 @@ class Store(Face):
         store has of a dumped instance is left as it is, and its history is continued.
 
         Args:
+            source: a stream of text, or the name of a file.
             on_page: told now and then how far it has come.
 
         Raises:

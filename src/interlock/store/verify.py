@@ -63,6 +63,7 @@ class Report:
     """What a verification found.
 
     Attributes:
+        instances, entries: how many were read.
         count: of all findings; `findings` holds the first `FINDINGS_KEPT`.
     """
 
