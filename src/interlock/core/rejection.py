@@ -161,11 +161,11 @@ class StorageFailure(Rejected):
     """The store could not do it, and nothing was written.
 
     Attributes:
-        kind: `busy` (others kept the database locked as long as the call could wait), `full`, `io`,
-            `read-only`, `missing`, `foreign` (no store of ours), `newer`, `damaged`,
-            `unreadable` (a stored value), `refused` (by the schema), `unreachable` (the server was
-            away as long as the call could wait), `conflict` (others were faster each time),
-            `closed` or `failed`.
+        kind: `busy` (others kept the database locked, or all connections in use, as long as the
+            call could wait), `full`, `io`, `read-only`, `missing`, `foreign` (no store of ours),
+            `newer`, `damaged`, `unreadable` (a stored value), `refused` (by the schema),
+            `unreachable` (the server was away as long as the call could wait), `conflict` (others
+            were faster each time), `closed` or `failed`.
         retryable: whether the same call may succeed later.
     """
 
