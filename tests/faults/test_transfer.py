@@ -224,11 +224,11 @@ def server(tmp_path: Path) -> Iterator[str]:
 
 
 def cut_off(url: str) -> None:
-    """End every other connection to a database."""
+    """End every connection of ours to a database; others are the server's own, such as a vacuum."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            " WHERE application_name = 'interlock' AND datname = current_database()"
         )
 
 
