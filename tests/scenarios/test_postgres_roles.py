@@ -177,7 +177,7 @@ def test_a_role_that_was_granted_nothing_is_let_in_nowhere(
 @pytest.mark.parametrize("role", [APP, READER])
 def test_who_may_not_make_a_store_is_told_so(role: str) -> None:
     with database() as url:
-        for mode, kind in (("rwc", "read-only"), ("rw", "foreign"), ("ro", "foreign")):
+        for mode, kind in (("rwc", "read-only"), ("rw", "missing"), ("ro", "missing")):
             place = with_settings(at(url, user=role), mode=mode)
             with refused(kind):
                 interlock.open(place)

@@ -108,7 +108,9 @@ class AsyncStore(Face):
             tenant=tenant, limits=limits, clock=clock, shared=shared, patience=patience
         )
         self._database = database
-        self._opened = False
+        self._loop: asyncio.AbstractEventLoop | None = None  # while it is open
+        self._closed = False
+        self._turn = asyncio.Lock()  # to open or close
         self._fires = self._grouped(self._fire_planner)
         self._births = self._grouped(self._birth_planner)
 
@@ -127,15 +129,20 @@ class AsyncStore(Face):
         await self.close()
 
     async def _open(self) -> Self:
-        if not self._opened:
-            await self._database.open()
-            self._opened = True
+        async with self._turn:
+            if self._closed:
+                raise StorageFailure("the store was closed; open another", kind="closed")
+            if self._loop is None:
+                await self._database.open()
+                self._loop = asyncio.get_running_loop()
         return self
 
     async def close(self) -> None:
-        """Close the store; what was committed stays. One that was never opened is closed."""
-        if self._opened:
-            await self._database.close()
+        """Close the store; what was committed stays. Closing twice is fine."""
+        async with self._turn:
+            self._closed = True
+            if self._loop is not None:
+                await self._database.close()
 
     async def instantiate(
         self,
@@ -284,8 +291,11 @@ class AsyncStore(Face):
         return await asyncio.to_thread(do)
 
     def _check_opened(self) -> None:
-        if not self._opened:
+        if self._loop is None:
             what = "the store is not open yet: `async with interlock.open_async(…)`, or await it"
+            raise StorageFailure(what, kind="closed")
+        if asyncio.get_running_loop() is not self._loop:
+            what = "the store was opened in another event loop; open one in each"
             raise StorageFailure(what, kind="closed")
 
     async def _run(self, procedure: Procedure[T], connection: Any = None) -> T:

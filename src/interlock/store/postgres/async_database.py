@@ -64,9 +64,19 @@ class AsyncDatabase(Base):
             StorageFailure: there is no store, it is newer, or cannot be reached or made.
         """
         await self._prepare()
-        self._key = (self._process, id(asyncio.get_running_loop()), self.settings)
+        self._key = (self._process, asyncio.get_running_loop(), self.settings)
         self._pool = _pools.take(self._key, self._make_pool)
-        await self._pool.open()  # which does nothing when it is open
+        try:
+            # Its first connection is waited for: should the loop end while the pool makes one, the
+            # pool would take the cancellation for a server that is away, and go on trying.
+            if self._pool.closed:
+                await self._pool.open(wait=True, timeout=max(self.patience, RECONNECT))
+        except PoolTimeout as error:
+            await self.close()
+            raise self._no_connection(0) from error
+        except BaseException:
+            await asyncio.shield(self.close())
+            raise
 
     async def run(self, transaction: Transaction) -> Any:
         """Drive the plan of a transaction."""
