@@ -249,6 +249,61 @@ def test_a_strangers_lock_is_waited_for_as_long_as_busy_ms_says(face: str, url: 
         assert store.fire_many(fires) == ["a", "a"]
 
 
+def test_who_waits_behind_others_for_a_strangers_lock_is_told_busy_too(face: str, url: str) -> None:
+    """Its wait for the lock begins when theirs ends; the server answers all the while."""
+    settings = {"busy_ms": 1000, "away_ms": 1000, "pool_max": 4}
+    with at_face(face, url, **settings) as one, at_face(face, url, **settings) as other:
+        held = one.instantiate(LOOP)
+        with locked(url, held), ThreadPoolExecutor(4) as pool:
+            calls = []
+            for store in (one, other, one, other):
+                calls.append(pool.submit(outcome_of, partial(store.fire, held, "go")))
+                time.sleep(0.2)
+            refused = [call.result(30) for call in calls]
+        assert {getattr(failure, "kind", failure) for failure in refused} == {"busy"}, refused
+        assert one.history(held) == []
+        assert other.fire(held, "go") == "a"
+        assert len(one.history(held)) == 1
+
+
+def test_a_statement_that_takes_longer_than_its_call_is_cut_off(face: str, url: str) -> None:
+    """The server says that it was: so nothing is in doubt, and nothing is sent again."""
+    with at_face(face, url, busy_ms=200, away_ms=400) as store, sleeping(url) as slow:
+        id = store.instantiate(LOOP)
+        for call in (
+            lambda: store.fire(id, "go"),
+            lambda: store.fire_many([interlock.Fire(id, "go")] * 2),
+        ):
+            slow(True)
+            failure = outcome_of(call)
+            assert isinstance(failure, interlock.StorageFailure), failure
+            assert (failure.kind, failure.retryable) == ("busy", True), failure
+            slow(False)
+        assert store.history(id) == []
+        assert store.fire(id, "go") == "a"
+
+
+@contextmanager
+def sleeping(url: str) -> Iterator[Callable[[bool], None]]:
+    """Give what makes every write of an entry take two seconds, or no more."""
+    with psycopg.connect(url, autocommit=True) as server:
+        server.execute(
+            "CREATE OR REPLACE FUNCTION public.sleep() RETURNS trigger LANGUAGE plpgsql"
+            " AS 'BEGIN PERFORM pg_sleep(2); RETURN NEW; END'"
+        )
+
+        def turn(on: bool) -> None:
+            server.execute("DROP TRIGGER IF EXISTS a_sleep ON interlock.history")
+            if on:
+                server.execute(
+                    "CREATE TRIGGER a_sleep BEFORE INSERT ON interlock.history"
+                    " FOR EACH ROW EXECUTE FUNCTION public.sleep()"
+                )
+
+        yield turn
+        turn(False)
+
+
 @pytest.mark.parametrize("where", ["one instance", "an instance each"])
 def test_no_thread_waits_for_a_call_that_is_awaited(where: str, url: str) -> None:
     """200 fires wait for a stranger's lock, and for a connection; then all of them are done."""

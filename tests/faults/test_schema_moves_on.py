@@ -200,17 +200,6 @@ SWALLOWS = {
 }
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        "sqlite",
-        pytest.param(
-            "postgres",
-            marks=pytest.mark.xfail(reason="the rows that a statement wrote are not counted"),
-        ),
-    ],
-    indirect=True,
-)
 @both_faces
 def test_a_write_that_was_taken_away_is_not_acknowledged(place: Place, face: str) -> None:
     """Whoever may alter the schema could have a trigger swallow what is inserted."""
@@ -231,7 +220,6 @@ def test_a_write_that_was_taken_away_is_not_acknowledged(place: Place, face: str
 
 
 @pytest.mark.parametrize("place", ["postgres"], indirect=True)
-@pytest.mark.xfail(reason="what was prepared for columns of other types is never prepared anew")
 @both_faces
 def test_Q03_a_column_of_another_type_is_read_as_it_is(place: Place, face: str) -> None:
     with place.open(face, pool_max=1) as store:

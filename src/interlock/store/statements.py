@@ -1,9 +1,9 @@
 """The named statements of a dialect, read from a `.sql` file.
 
 A file is a list of statements, each under two comment lines: its name and its parameters in the
-order in which plans give them. A third may say how many rows it changes at least, those that its
-triggers change included. Comments that follow say what it promises. The SQL names its
-parameters, so it can be read and reordered without counting question marks.
+order in which plans give them. A third may say how many rows it changes at least, for each row of
+parameters and as the database counts them. Comments that follow say what it promises. The SQL names
+its parameters, so it can be read and reordered without counting question marks.
 
     -- name: read_declaration
     -- parameters: tenant digest

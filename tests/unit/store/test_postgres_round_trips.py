@@ -240,6 +240,7 @@ def test_a_connection_that_an_exception_of_others_broke_off_is_not_used_again(
     """As of a signal handler, which may come between two steps of a statement."""
     with interlock.open(with_settings(url, pool_max=1)) as store:
         id = store.instantiate(TOGGLE)
+        assert store.current(id) == "off"
         send = module._send
 
         def broken_off(connection: Any, piece: Any) -> Any:

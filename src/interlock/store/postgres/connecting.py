@@ -10,7 +10,7 @@ import psycopg
 from psycopg import AsyncConnection, AsyncRawCursor, Connection, RawCursor
 from psycopg.abc import PQGen
 from psycopg.adapt import PyFormat, Transformer
-from psycopg.errors import OperationalError
+from psycopg.errors import FeatureNotSupported, OperationalError
 from psycopg.generators import execute, fetch_many
 from psycopg.generators import send as flush
 from psycopg.pq import ExecStatus
@@ -19,13 +19,15 @@ from psycopg.rows import tuple_row
 from psycopg.types.numeric import Int8BinaryDumper, Int8Dumper
 
 from interlock.store.plan import Row
-from interlock.store.postgres.session import Bound, Sent
+from interlock.store.postgres.session import Bound, Sent, check_written
 from interlock.store.postgres.settings import Settings
 from interlock.store.statements import Query
 
 CONNECT_SECONDS = 10
 #: Seconds that a connection may lie idle without being looked at: looking costs a system call.
 FRESH = 0.05
+#: Seconds for a server that is asked to cut a statement off to do so, and as many to say so.
+LAST_WORD = 0.25
 
 _WORDS_MAX = 4  # the server's last word, and its end; a talkative server is alive
 _WRONG = (ExecStatus.FATAL_ERROR, ExecStatus.BAD_RESPONSE, ExecStatus.NONFATAL_ERROR)
@@ -41,7 +43,8 @@ class Channel:
 
     def __init__(self, connection: "Bounded | AsyncBounded") -> None:
         self._pgconn = connection.pgconn
-        self._prepared: set[str] = set()
+        self._prepared: dict[str, bytes] = {}  # what each statement is called on the server
+        self._count = 0  # of all that was ever prepared: no name is given twice
         self._transformer = Transformer(connection)
         self._transformer.adapters.register_dumper(int, Int8Dumper)
         self._transformer.adapters.register_dumper(int, Int8BinaryDumper)
@@ -52,17 +55,26 @@ class Channel:
         Each is prepared when it is first sent, and beforehand: what follows one that fails is not
         executed, and a pipeline of psycopg's own would take for prepared what was not looked at.
         """
-        statements = sent.statements
-        for query, _ in statements:
+        for query, _ in sent.statements:
             if query.name not in self._prepared:
                 yield from self._prepare(query)
+        results = yield from self._results(sent.statements)
+        try:
+            checked = [_checked(result) for result in results]
+            for (query, parameters), result in zip(sent.statements, checked, strict=True):
+                if query.changes:
+                    check_written(query, parameters, result.command_tuples)
+        except FeatureNotSupported:  # a column is of another type than when it was prepared
+            self._prepared.clear()
+            raise
+        return self._rows(checked[sent.answering])
+
+    def _results(self, statements: Sequence[Bound]) -> PQGen[list[list[PGresult]]]:
+        """Execute what is prepared, and give what came back for each statement."""
+        pgconn = self._pgconn
         if len(statements) == 1:
             self._begin(*statements[0])
-            return self._rows(_checked((yield from execute(self._pgconn))))
-        return (yield from self._pipeline(statements, sent.answering))
-
-    def _pipeline(self, statements: Sequence[Bound], answering: int) -> PQGen[list[Row]]:
-        pgconn = self._pgconn
+            return [(yield from execute(pgconn))]
         pgconn.enter_pipeline_mode()
         for query, parameters in statements:
             self._begin(query, parameters)
@@ -73,19 +85,22 @@ class Channel:
             answers.append((yield from fetch_many(pgconn)))
         yield from fetch_many(pgconn)  # where the pipeline ends
         pgconn.exit_pipeline_mode()
-        return self._rows([_checked(answer) for answer in answers][answering])
+        return answers
 
     def _prepare(self, query: Query) -> PQGen[None]:
-        self._pgconn.send_prepare(query.name.encode(), query.sql.encode())
+        self._count += 1
+        name = f"{query.name} {self._count}".encode()
+        self._pgconn.send_prepare(name, query.sql.encode())
         _checked((yield from execute(self._pgconn)))
-        self._prepared.add(query.name)
+        self._prepared[query.name] = name
 
     def _begin(self, query: Query, parameters: Sequence[Any]) -> None:
         transformer = self._transformer
         # Arrays are dumped, and read by the server, in half the time when they are binary.
         format = PyFormat.BINARY if query.name.endswith("/many") else PyFormat.AUTO
         dumped = transformer.dump_sequence(parameters, [format] * len(parameters))
-        self._pgconn.send_query_prepared(query.name.encode(), dumped, transformer.formats)
+        name = self._prepared[query.name]
+        self._pgconn.send_query_prepared(name, dumped, transformer.formats)
 
     def _rows(self, result: PGresult) -> list[Row]:
         if not result.ntuples:
@@ -117,7 +132,8 @@ class Lending:
 class Bounded(Connection[Any]):
     """A connection that gives the server up once it has not answered for `answer_within` seconds.
 
-    Then, and after an answer that was cut off, it is closed.
+    The server is asked to cut the statement off, and if it answers, nothing is in doubt. If it does
+    not, and after an answer that was cut off, the connection is closed.
 
     Attributes:
         tenant: what the session is set to.
@@ -144,7 +160,14 @@ class Bounded(Connection[Any]):
         try:
             return super().wait(gen, interval, timeout or self.answer_within)
         except psycopg.errors._WaitTimeout as error:
-            raise _given_up(self) from error
+            try:
+                self.cancel_safe(timeout=LAST_WORD)
+            except psycopg.OperationalError:
+                raise _given_up(self) from error
+            try:
+                return super().wait(gen, interval, LAST_WORD)
+            except psycopg.errors._WaitTimeout:
+                raise _given_up(self) from error
 
 
 class AsyncBounded(AsyncConnection[Any]):
@@ -170,7 +193,14 @@ class AsyncBounded(AsyncConnection[Any]):
         try:
             return await super().wait(gen, interval, timeout or self.answer_within)
         except psycopg.errors._WaitTimeout as error:
-            raise _given_up(self) from error
+            try:
+                await self.cancel_safe(timeout=LAST_WORD)
+            except psycopg.OperationalError:
+                raise _given_up(self) from error
+            try:
+                return await super().wait(gen, interval, LAST_WORD)
+            except psycopg.errors._WaitTimeout:
+                raise _given_up(self) from error
 
 
 def _checked(results: "list[PGresult]") -> "PGresult":

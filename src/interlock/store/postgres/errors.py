@@ -29,6 +29,7 @@ _DENIED = "42501"
 # By SQLSTATE, or its first two characters (https://www.postgresql.org/docs/current/errcodes-appendix.html).
 _KINDS = {
     "08": _AWAY,
+    "0A000": _Kind("conflict", "the schema was changed meanwhile", retryable=True),
     "23": _REFUSED,
     "25006": _READ_ONLY,
     "25P03": _AWAY,  # the server ends sessions that idle in a transaction,

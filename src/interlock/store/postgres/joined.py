@@ -24,7 +24,7 @@ from interlock.core.rejection import Rejected
 from interlock.store.connection import conflicting, refused, unusable
 from interlock.store.plan import Row, Transaction
 from interlock.store.postgres.errors import is_conflict, is_lost, translate
-from interlock.store.postgres.session import joining
+from interlock.store.postgres.session import check_written, joining
 from interlock.store.run import follow
 from interlock.store.run_async import follow_async
 from interlock.store.statements import Query
@@ -46,6 +46,12 @@ class Step(NamedTuple):
 
     sql: str
     parameters: Sequence[Any] | None = None
+    query: Query | None = None
+
+    def check(self, rows: int) -> None:
+        """See that it wrote what it was to write."""
+        if self.query is not None and self.query.changes:
+            check_written(self.query, self.parameters or (), rows)
 
     @property
     def prepare(self) -> bool | None:
@@ -112,6 +118,7 @@ class Joined:
             return [self._identify()]
         with _Cursor(self._connection, row_factory=tuple_row) as cursor:
             cursor.execute(step.sql, step.parameters, prepare=step.prepare)
+            step.check(cursor.rowcount)
             rows = cursor.fetchall() if cursor.description else []
             while cursor.nextset():
                 rows += cursor.fetchall() if cursor.description else []
@@ -139,6 +146,7 @@ class AsyncJoined:
             return [await self._identify()]
         async with _AsyncCursor(self._connection, row_factory=tuple_row) as cursor:
             await cursor.execute(step.sql, step.parameters, prepare=step.prepare)
+            step.check(cursor.rowcount)
             rows = await cursor.fetchall() if cursor.description else []
             while cursor.nextset():
                 rows += await cursor.fetchall() if cursor.description else []
@@ -193,7 +201,7 @@ def _drive(own: Own, transaction: Transaction) -> Steps:
         sent = next(session)
         while True:
             ((query, parameters),) = sent.statements
-            sent = session.send((yield Step(query.sql, parameters)))
+            sent = session.send((yield Step(query.sql, parameters, query)))
     except StopIteration as end:
         return end.value
 

@@ -8,6 +8,7 @@ are not asked for, goes in one piece that the server commits as it executes it.
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from interlock.core.rejection import StorageFailure
 from interlock.store.plan import Plan, Row, Statement, T
 from interlock.store.statements import Query
 
@@ -114,6 +115,18 @@ def joining(queries: Mapping[str, Query], plan: Plan[T]) -> Session[T]:
     except StopIteration as end:
         answer: T = end.value
         return answer
+
+
+def check_written(query: Query, parameters: Sequence[Any], rows: int | None) -> None:
+    """Refuse a write that did not take place, though nothing said so.
+
+    Raises:
+        StorageFailure: fewer rows were written than were sent.
+    """
+    sent = len(parameters[0]) if query.name.endswith("/many") else 1
+    if (rows or 0) < sent * query.changes:
+        what = f"`{query.name}` had no effect: a trigger or rule was added that takes writes away"
+        raise StorageFailure(f"{what}; run `verify`", kind="damaged")
 
 
 def _bound(queries: Mapping[str, Query], statement: Statement) -> Bound:

@@ -48,6 +48,7 @@ ON CONFLICT DO NOTHING;
 
 -- name: append_instance
 -- parameters: tenant root id declaration_digest current_state instantiated_at actor_ref subject_ref metadata_id metadata_digest idempotency_key request_digest genesis_digest
+-- changes: 1
 -- A birth: version 1, no history, the head of the chain is the genesis. Its idempotency key becomes
 -- a row of start_keys by trigger.
 INSERT INTO $schema.instances (
@@ -63,6 +64,7 @@ INSERT INTO $schema.instances (
 
 -- name: append_instance/many
 -- arrays: tenant root id declaration_digest current_state instantiated_at actor_ref subject_ref metadata_id metadata_digest idempotency_key request_digest genesis_digest
+-- changes: 1
 INSERT INTO $schema.instances (
     tenant, root, id, declaration_digest, current_state, next_sequence_number, head_digest,
     instantiated_at, actor_ref, subject_ref, metadata_id, metadata_digest, idempotency_key,
@@ -84,6 +86,7 @@ FROM unnest(
 
 -- name: append_entry
 -- parameters: tenant root instance_id sequence_number transition_id from_state action to_state actor_ref fired_at guard_satisfied reason_id reason_digest correlation_id causation_id worker_id idempotency_key request_digest entry_digest
+-- changes: 1
 -- The one write of a fire: a trigger checks it against the declaration and moves the instance.
 INSERT INTO $schema.history (
     tenant, root, instance_id, sequence_number, transition_id, from_state, action, to_state,
@@ -99,6 +102,7 @@ INSERT INTO $schema.history (
 
 -- name: append_entry/many
 -- arrays: tenant root instance_id sequence_number transition_id from_state action to_state actor_ref fired_at guard_satisfied reason_id reason_digest correlation_id causation_id worker_id idempotency_key request_digest entry_digest
+-- changes: 1
 -- In the order of keys, which is the order in which their instances are locked.
 INSERT INTO $schema.history (
     tenant, root, instance_id, sequence_number, transition_id, from_state, action, to_state,
