@@ -32,6 +32,7 @@ from interlock.store.transfer import Page
 from interlock.store.verify import Finding, Report
 
 if TYPE_CHECKING:
+    from interlock.language import Definition, DefinitionError, define, load, loads
     from interlock.store.async_store import AsyncStore, open_async
 
 __version__ = "0.1.0"
@@ -41,6 +42,8 @@ __all__ = [
     "AsyncStore",
     "Birth",
     "Counts",
+    "Definition",
+    "DefinitionError",
     "Entry",
     "Finding",
     "Fire",
@@ -62,20 +65,32 @@ __all__ = [
     "Store",
     "Terminal",
     "VersionConflict",
+    "define",
+    "load",
+    "loads",
     "open",
     "open_async",
 ]
 
 
-def __getattr__(name: str) -> object:
-    """Give the asynchronous face, which is imported when it is first asked for, as asyncio is."""
-    if name not in ("AsyncStore", "open_async"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from interlock.store import async_store
+_LATER = {
+    "AsyncStore": "interlock.store.async_store",
+    "open_async": "interlock.store.async_store",
+    **dict.fromkeys(
+        ("Definition", "DefinitionError", "define", "load", "loads"), "interlock.language"
+    ),
+}
 
-    return getattr(async_store, name)
+
+def __getattr__(name: str) -> object:
+    """Give what is imported when it is first asked for, with asyncio or the reader of YAML."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_LATER[name]), name)
 
 
 def __dir__() -> list[str]:
-    """Name the asynchronous face too, before it is imported."""
+    """Name what is imported later too."""
     return sorted({*globals(), *__all__})

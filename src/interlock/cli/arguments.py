@@ -3,12 +3,15 @@
 import sys
 from collections.abc import Callable
 from json import loads
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from interlock.core.instant import parse_instant
 from interlock.core.text import clipped
+
+if TYPE_CHECKING:
+    from interlock.language import Document
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -79,8 +82,19 @@ def read_declaration(file: str) -> dict[str, Any]:
     Raises:
         DefinitionError: it cannot be read or is not well formed.
     """
-    from interlock.language import BUDGETS, load_declaration, loads_declaration
+    from interlock.language import declaration_of
+
+    return declaration_of(read_file(file))
+
+
+def read_file(file: str) -> "Document":
+    """Read a definition file in JSON or YAML, or stdin.
+
+    Raises:
+        DefinitionError: it cannot be read.
+    """
+    from interlock.language import BUDGETS, load_document, read_document
 
     if file == "-":
-        return loads_declaration(sys.stdin.buffer.read(BUDGETS.bytes + 1), file="<stdin>")
-    return load_declaration(file)
+        return read_document(sys.stdin.buffer.read(BUDGETS.bytes + 1), file="<stdin>")
+    return load_document(file)

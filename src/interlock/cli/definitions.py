@@ -1,4 +1,4 @@
-"""`check` and `draw`: declarations in files."""
+"""`check` and `draw`: definitions and bare declarations in files."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlock.cli.arguments import FILE, read_declaration
+from interlock.cli.arguments import FILE, read_declaration, read_file
 from interlock.cli.ending import Unsound
 from interlock.cli.output import counted, say, say_json
 from interlock.cli.session import Session, json_option, pass_session
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @json_option
 @pass_session
 def check(session: Session, files: tuple[str, ...]) -> None:
-    """Check declarations in JSON or YAML; - is stdin.
+    """Check machines and bare declarations in JSON or YAML; - is stdin.
 
     All faults are shown, each at its place in the file.
 
@@ -28,51 +28,73 @@ def check(session: Session, files: tuple[str, ...]) -> None:
     Example:
       interlock check orders.machine.json
     """
-    faults: list[Diagnostic] = []
+    found: list[Diagnostic] = []
     definitions = []
     for file in files:
-        declaration, found = _checked(file)
-        faults += found
-        if declaration is not None:
-            definitions.append(_summary(file, declaration))
+        summary, here = _checked(file)
+        found += here
+        if summary is not None:
+            definitions.append(summary)
         if not session.json:
-            _show(file, declaration, found)
+            _show(file, summary, here)
+    ok = len(definitions) == len(files)
     if session.json:
-        diagnostics = [diagnostic.as_dict() for diagnostic in faults]
-        say_json({"ok": not faults, "diagnostics": diagnostics, "definitions": definitions})
-    if faults:
+        diagnostics = [diagnostic.as_dict() for diagnostic in found]
+        say_json({"ok": ok, "diagnostics": diagnostics, "definitions": definitions})
+    if not ok:
+        faults = sum(diagnostic.severity == "error" for diagnostic in found)
         where = f"{len(files) - len(definitions)} of {counted(len(files), 'file')}"
-        raise Unsound("invalid-declaration", f"{counted(len(faults), 'fault')} in {where}")
+        raise Unsound("invalid-declaration", f"{counted(faults, 'fault')} in {where}")
 
 
-def _checked(file: str) -> tuple[dict[str, Any] | None, "list[Diagnostic]"]:
-    from interlock.language import DefinitionError
+def _checked(file: str) -> "tuple[dict[str, Any] | None, list[Diagnostic]]":
+    """Say what a file defines, unless it has faults, and what was found in it."""
+    from interlock.core.declaration import declaration_digest, declaration_text
+    from interlock.language import DefinitionError, compile_document, declaration_of, is_machine
 
     try:
-        return read_declaration(file), []
+        document = read_file(file)
+        if is_machine(document):
+            definition, found = compile_document(document)
+            if definition is None:
+                return None, found
+            counts = len(definition.states), len(definition.flat.branches)
+            named = ("machine", definition.name, definition.version, definition.digest)
+            return _summary(file, *named, *counts), found
+        declaration = declaration_of(document)
     except DefinitionError as error:
-        return None, list(error.diagnostics)
+        return None, [*error.diagnostics]
+    # A bare declaration has no version, and its name is that of the file.
+    name = None if file == "-" else Path(file).name.partition(".")[0]
+    digest = declaration_digest(declaration_text(declaration))
+    counts = len(declaration["states"]), len(declaration["transitions"])
+    return _summary(file, "declaration", name, None, digest, *counts), []
 
 
-def _summary(file: str, declaration: dict[str, Any]) -> dict[str, Any]:
-    from interlock.core.declaration import declaration_digest, declaration_text
-
+def _summary(
+    file: str,
+    kind: str,
+    name: str | None,
+    version: str | None,
+    digest: str,
+    states: int,
+    transitions: int,
+) -> dict[str, Any]:
     return {
-        "kind": "declaration",
-        "name": None if file == "-" else Path(file).name.partition(".")[0],
-        "version": None,  # a bare declaration has none, and its name is that of the file
-        "digest": declaration_digest(declaration_text(declaration)),
-        "states": len(declaration["states"]),
-        "transitions": len(declaration["transitions"]),
+        "kind": kind,
+        "name": name,
+        "version": version,
+        "digest": digest,
+        "states": states,
+        "transitions": transitions,
         "file": file,
     }
 
 
-def _show(file: str, declaration: dict[str, Any] | None, found: "list[Diagnostic]") -> None:
+def _show(file: str, summary: dict[str, Any] | None, found: "list[Diagnostic]") -> None:
     for diagnostic in found:
         sys.stdout.write(f"{diagnostic.show()}\n")  # lines of its own, escaped
-    if declaration is not None:
-        summary = _summary(file, declaration)
+    if summary is not None:
         states = counted(summary["states"], "state")
         transitions = counted(summary["transitions"], "transition")
         say(f"{file}: ok, {states}, {transitions}, digest {summary['digest']}")

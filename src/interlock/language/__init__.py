@@ -1,8 +1,9 @@
-"""Definition files: read with positions, checked, drawn.
+"""Definition files: read with positions, checked, compiled, drawn.
 
 A file is JSON or YAML 1.2. `read_document` gives its value and the place of every part of it;
-`load_declaration` gives a bare declaration that the core accepts; `mermaid` and `dot` draw one.
-Whatever is wrong with a file comes as `DefinitionError`, whose diagnostics say where.
+`load` compiles a machine to a flat declaration, `load_declaration` gives a bare one that the core
+accepts; `mermaid` and `dot` draw one. Whatever is wrong with a file comes as `DefinitionError`,
+whose diagnostics say where.
 
     declaration = load_declaration("orders.yaml")
     print(mermaid(declaration))
@@ -10,8 +11,17 @@ Whatever is wrong with a file comes as `DefinitionError`, whose diagnostics say 
 
 from interlock.language.declaration import (
     check_document,
+    declaration_of,
     load_declaration,
     loads_declaration,
+)
+from interlock.language.definition import (
+    Definition,
+    compile_document,
+    define,
+    is_machine,
+    load,
+    loads,
 )
 from interlock.language.diagnostic import DefinitionError, Diagnostic, in_order
 from interlock.language.document import Document, load_document, read_document
@@ -21,14 +31,21 @@ from interlock.language.node import BUDGETS, Budgets
 __all__ = [
     "BUDGETS",
     "Budgets",
+    "Definition",
     "DefinitionError",
     "Diagnostic",
     "Document",
     "check_document",
+    "compile_document",
+    "declaration_of",
+    "define",
     "dot",
     "in_order",
+    "is_machine",
+    "load",
     "load_declaration",
     "load_document",
+    "loads",
     "loads_declaration",
     "mermaid",
     "read_document",

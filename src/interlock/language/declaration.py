@@ -22,14 +22,14 @@ def load_declaration(path: str | os.PathLike[str], *, budgets: Budgets = BUDGETS
         DefinitionError: the file cannot be read, or holds no well-formed declaration; every defect
             is among the diagnostics.
     """
-    return _accepted(load_document(path, budgets=budgets))
+    return declaration_of(load_document(path, budgets=budgets))
 
 
 def loads_declaration(
     data: str | bytes, *, file: str | None = None, budgets: Budgets = BUDGETS
 ) -> dict[str, Any]:
     """Read a declaration from a text, as `load_declaration` does from a file."""
-    return _accepted(read_document(data, file=file, budgets=budgets))
+    return declaration_of(read_document(data, file=file, budgets=budgets))
 
 
 def check_document(document: Document) -> list[Diagnostic]:
@@ -37,7 +37,12 @@ def check_document(document: Document) -> list[Diagnostic]:
     return in_order(_located(defect, document) for defect in check_declaration(document.value))
 
 
-def _accepted(document: Document) -> dict[str, Any]:
+def declaration_of(document: Document) -> dict[str, Any]:
+    """Give the declaration that a document holds.
+
+    Raises:
+        DefinitionError: it is not well formed.
+    """
     if diagnostics := check_document(document):
         raise DefinitionError(diagnostics)
     declaration: dict[str, Any] = document.value

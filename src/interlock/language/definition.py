@@ -123,6 +123,11 @@ def define(
     return loads(written, states_max=states_max, budgets=budgets)
 
 
+def is_machine(document: Document) -> bool:
+    """Whether a document means to be a machine, well formed or not."""
+    return isinstance(document.value, dict) and "machine" in document.value
+
+
 def compile_document(
     document: Document, *, states_max: int = STATES_MAX
 ) -> tuple[Definition | None, list[Diagnostic]]:

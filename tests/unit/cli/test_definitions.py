@@ -101,3 +101,31 @@ def test_draw_needs_a_file_and_a_known_format(run: CommandLine) -> None:
     assert "nosuch.json" in run.misused("draw", "nosuch.json")
     assert "mermaid" in run.misused("draw", MACHINE, "--format", "svg")
     run.misused("draw", ".")
+
+
+MACHINE_FILE = """machine: orders
+version: 2
+initial: open
+states:
+  open: {on: {pay: paid, wait: limbo}}
+  paid: {final: true}
+  limbo: {}
+"""
+
+
+def test_check_compiles_a_machine_and_warns(run: CommandLine) -> None:
+    (run.folder / "orders.yaml").write_text(MACHINE_FILE)
+    told = run.ok("check", "orders.yaml")
+    assert "orders.yaml:7:10: warning[dead-end-state]: no way leads from `limbo`" in told
+    assert "orders.yaml: ok, 3 states, 2 transitions, digest " in told
+    (definition,) = json.loads(run.ok("check", "orders.yaml", "--json"))["definitions"]
+    assert (definition["kind"], definition["name"]) == ("machine", "orders")
+    assert definition["version"] == "2"
+
+
+def test_check_shows_the_faults_of_a_machine(run: CommandLine) -> None:
+    (run.folder / "orders.yaml").write_text(MACHINE_FILE.replace("pay: paid", "pay: payed"))
+    result = run("check", "orders.yaml")
+    assert result.exit_code == 1
+    assert "orders.yaml:5:20: error[unknown-state]: there is no state `payed`" in result.stdout
+    assert "did you mean `paid`?" in result.stdout
