@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @json_option
 @pass_session
 def check(session: Session, files: tuple[str, ...]) -> None:
-    """Check machines and bare declarations in JSON or YAML; - is stdin.
+    """Check machines and declarations in files; - is stdin.
 
     All faults are shown, each at its place in the file.
 
