@@ -279,9 +279,7 @@ def _digest(written: Mapping[str, Any], flat: Flat, declaration: str) -> str:
                 branch.owner,
                 text(branch.when),
                 branch.guards,
-                sorted(
-                    (path, sorted(map(repr, places))) for path, places in branch.recalls.items()
-                ),
+                sorted(map(repr, branch.recalls)),
                 sorted(branch.remembers.items()),
                 branch.sets,
                 branch.hooks,

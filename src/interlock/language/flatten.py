@@ -30,6 +30,8 @@ from interlock.language.steps import Configuration, Place, Step, active, left_by
 
 #: Paths of the states that a history state remembers; None as long as it remembers nothing.
 Remembered: TypeAlias = "tuple[str, ...] | None"
+#: What several remember, each by its path.
+Recalled: TypeAlias = "tuple[tuple[str, Remembered], ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,9 @@ class Branch:
         action: what history shows; the trigger's own name if nothing else is possible there.
         when: what the engine finds true.
         guards: labels that the caller asserts.
-        recalls: by the path of a history state, what it may remember for the branch to be taken.
+        recalls: what history states remember for the branch to be taken, in one of these cases;
+            each is pairs of a history state's path and what it remembers. Without a case it is
+            all the same.
         remembers: by the path of a history state, what it remembers afterwards.
         sets: changes of data, in order, each a name and an expression.
         entered, left: paths of states, in the order of their hooks.
@@ -54,7 +58,7 @@ class Branch:
     owner: str
     when: Condition = ALWAYS
     guards: tuple[str, ...] = ()
-    recalls: Mapping[str, frozenset[Remembered]] = field(default_factory=dict)
+    recalls: frozenset[Recalled] = frozenset()
     remembers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sets: tuple[tuple[str, str], ...] = ()
     hooks: tuple[Hook, ...] = ()
@@ -147,7 +151,7 @@ class _Variant:
     taken: tuple[Transition, ...]
     when: Condition
     step: Step
-    recalls: dict[State, set[Place]]
+    recalls: set[Recalled]
 
 
 class _Walk:
@@ -233,10 +237,7 @@ class _Walk:
             owner=owner.path if owner is not None else "",
             when=variant.when,
             guards=tuple(guards),
-            recalls={
-                history.path: frozenset(map(_paths, remembered))
-                for history, remembered in variant.recalls.items()
-            },
+            recalls=frozenset(variant.recalls),
             remembers={
                 history.path: tuple(state.path for state in remembered)
                 for history, remembered in found.remembered.items()
@@ -269,8 +270,8 @@ class _Walk:
         for taken, given in cases.items():
             when = disjunction(given)
             variants += _alike(
-                _Variant(taken, when, found, recalls)
-                for found, recalls in self._steps(configuration, taken)
+                _Variant(taken, when, found, {recalled} if recalled else set())
+                for found, recalled in self._steps(configuration, taken)
             )
         return variants
 
@@ -352,7 +353,7 @@ class _Walk:
 
     def _steps(
         self, configuration: Configuration, taken: tuple[Transition, ...]
-    ) -> Iterator[tuple[Step, dict[State, set[Place]]]]:
+    ) -> Iterator[tuple[Step, Recalled]]:
         """Take transitions, once for each place that a history state on the way may remember."""
 
         class Asked(Exception):
@@ -376,7 +377,7 @@ class _Walk:
                 continue
             for history, place in found.remembered.items():
                 self._places.setdefault(history, {None}).add(place)
-            yield found, {history: {place} for history, place in given.items()}
+            yield found, tuple(sorted((h.path, _paths(place)) for h, place in given.items()))
 
 
 def _alike(variants: Iterator[_Variant]) -> list[_Variant]:
@@ -388,9 +389,11 @@ def _alike(variants: Iterator[_Variant]) -> list[_Variant]:
         key = (variant.taken, made.after, made.left, made.entered, remembered)
         known = found.setdefault(key, variant)
         if known is not variant:
-            for history, places in variant.recalls.items():
-                known.recalls.setdefault(history, set()).update(places)
-    return [*found.values()]
+            known.recalls |= variant.recalls
+    alike = [*found.values()]
+    if len(alike) == 1:
+        alike[0].recalls.clear()  # whatever they remember, it comes to this
+    return alike
 
 
 def _paths(place: Place) -> Remembered:
@@ -452,21 +455,8 @@ def _base(trigger: Trigger, owner: State | None, *, named: bool) -> str:
 
 
 def _label(variant: _Variant) -> str:
-    """Say what tells a variant from the others: its branches, or where a history state leads."""
-    labels = []
-    for one in variant.taken:
-        recalled = [
-            place
-            for target in one.targets
-            if target.kind == "history"
-            for place in variant.recalls.get(target, ())
-        ]
-        if recalled:
-            states = variant.step.after if recalled == [None] or None in recalled else recalled[0]
-            inside = one.targets[0].parent
-            labels.append(
-                "&".join(s.path for s in states or () if inside is None or s.is_in(inside))
-            )
-        else:
-            labels.append(one.label)
-    return "+".join(labels)
+    """Say what tells a variant from the others: its branches, or where history states lead."""
+    if not variant.recalls:
+        return "+".join(one.label for one in variant.taken)
+    entered = set(variant.step.entered)
+    return "&".join(state.path for state in variant.step.after if state in entered)

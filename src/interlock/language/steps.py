@@ -140,11 +140,11 @@ class _Entering:
     def add(self, state: State) -> None:
         """Add a state and what is entered within it."""
         if state.kind == "history":
-            parent = state.parent
-            for target in self.meant([state]):
+            targets = self.meant([state])
+            for target in targets:
                 self.add(target)
-                if parent is not None:
-                    self.add_around(target, parent)
+            for target in targets:  # only now: a region that one of them is in needs no other
+                self.add_around(target, state.parent or target)
             return
         if state in self.states and state.kind != "compound":
             return

@@ -174,8 +174,11 @@ def test_a_history_state_leads_where_it_remembers() -> None:
     assert ways["paused", "resume/work.two"] == "work.two"
     assert ways["work.two", "again"] == "work.two"  # case C11: it stays where it is
     recalls = {b.action: b.recalls for b in found.flat.branches if b.recalls}
-    assert recalls["resume/work.one"] == {"work.back": {None, ("work.one",)}}
-    assert recalls["resume/work.two"] == {"work.back": {("work.two",)}}
+    assert recalls["resume/work.one"] == {
+        (("work.back", None),),
+        (("work.back", ("work.one",)),),
+    }
+    assert recalls["resume/work.two"] == {(("work.back", ("work.two",)),)}
     remembers = {b.from_state: b.remembers for b in found.flat.branches if b.action == "pause"}
     assert remembers["work.two"] == {"work.back": ("work.two",)}
 
