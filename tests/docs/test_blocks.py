@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from interlock.core.declaration import check_declaration
-from interlock.language import loads_declaration
-from tests.docs.pages import DOCS, ROOT, code_blocks, placed_blocks
+from interlock.language import loads, loads_declaration
+from tests.docs.pages import DOCS, PAGES, ROOT, code_blocks, placed_blocks
 from tests.support.postgres import database
 
 SAYS = re.compile(r"^( *)(\S.*?)  # -> (.+)$", re.MULTILINE)
@@ -79,3 +79,11 @@ def test_both_forms_of_the_declaration_say_the_same() -> None:
     declaration = loads_declaration(json_text, file="page.json")
     assert check_declaration(declaration) == []
     assert loads_declaration(yaml_text, file="page.yaml") == declaration
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if code_blocks(page, "yaml")])
+def test_every_machine_on_a_page_compiles(page: Path) -> None:
+    machines = [block for block in code_blocks(page, "yaml") if re.search("^machine:", block, re.M)]
+    for block in machines:
+        loads(block)
+    assert machines or page.name != "definitions.md"

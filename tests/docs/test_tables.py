@@ -13,13 +13,14 @@ from interlock.conform import conform
 from interlock.core import declaration, rejection
 from interlock.core.audit import INVARIANTS
 from interlock.core.rejection import Rejected
+from interlock.language import machine_schema
 from interlock.store.url import POSTGRES_SETTINGS, parse_postgres
 from tests.docs.pages import DOCS, ROOT, code_blocks, table, words
 from tests.support.machines import BATCH
 
 SOURCES = ROOT / "src" / "interlock"
-PYTHON, DECLARATIONS, VERIFICATION = (
-    DOCS / f"{name}.md" for name in ("python", "declarations", "verification")
+PYTHON, DECLARATIONS, DEFINITIONS, VERIFICATION = (
+    DOCS / f"{name}.md" for name in ("python", "declarations", "definitions", "verification")
 )
 LEAVES = [
     kind
@@ -92,6 +93,10 @@ def test_the_table_of_settings_of_postgresql_is_the_settings() -> None:
 # Declarations
 
 
+#: What makes a fault, by a code that comes first or is called so.
+MAKERS = ("fault", "error", "diagnostic", "Diagnostic", "Defect", "report", "_report", "_add")
+
+
 def codes_of(*files: Path) -> set[str]:
     """Find the codes in sources: constants where a fault, an error or a diagnostic is made."""
     return {code for path in files for code in _codes(ast.parse(path.read_text(encoding="utf-8")))}
@@ -102,7 +107,7 @@ def _codes(tree: ast.AST) -> Iterator[str]:
         if not isinstance(node, ast.Call):
             continue
         called = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
-        if called in ("fault", "error", "diagnostic", "Diagnostic", "Defect"):
+        if called in MAKERS:
             given = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "code")]
             for part in (part for value in given for part in ast.walk(value)):
                 code = getattr(part, "value", None)
@@ -115,8 +120,19 @@ def test_the_tables_of_codes_are_the_codes_of_the_checks() -> None:
     assert rules == codes_of(SOURCES / "core" / "declaration.py")
     assert "nondeterministic" in rules
     of_files = {words(code)[0] for code, _ in table(DECLARATIONS, "code", "what is wrong")}
-    assert of_files == codes_of(*(SOURCES / "language").glob("*.py"))
+    machines = table(DEFINITIONS, "code", "what is wrong with a machine")
+    of_machines = {words(code)[0] for code, _ in machines}
+    assert of_files | of_machines == codes_of(*(SOURCES / "language").glob("*.py"))
     assert "duplicate-key" in of_files
+    assert "automatic-cycle" in of_machines
+
+
+def test_the_tables_of_keys_of_a_machine_are_those_of_its_schema() -> None:
+    named = {word for key, _ in table(DEFINITIONS, "key", "meaning") for word in words(key)}
+    schema = machine_schema()
+    parts = [schema, *(schema["$defs"][name] for name in ("stateBody", "branch"))]
+    known = {key for part in parts for key in part["properties"]}
+    assert named == known - {"label", "description"}
 
 
 def test_the_tables_of_keys_are_the_keys() -> None:

@@ -27,6 +27,7 @@ from interlock.language.diagnostic import DefinitionError, Diagnostic, in_order
 from interlock.language.document import Document, load_document, read_document
 from interlock.language.draw import dot, mermaid
 from interlock.language.node import BUDGETS, Budgets
+from interlock.language.schema import machine_schema
 
 __all__ = [
     "BUDGETS",
@@ -47,6 +48,7 @@ __all__ = [
     "load_document",
     "loads",
     "loads_declaration",
+    "machine_schema",
     "mermaid",
     "read_document",
 ]

@@ -85,7 +85,7 @@ class Transition:
         choice: which choice of its state it is a branch of, and at which place in it.
         ordered: whether the first branch of the choice that may be taken is.
         sets: data that it changes, by name, each with an expression.
-        due: of a timer, microseconds after entering or the expression of a moment.
+        due: of a timer, its duration or the expression of a moment.
     """
 
     source: State
@@ -100,7 +100,7 @@ class Transition:
     guard: str | None = None
     sets: Mapping[str, str] = field(default_factory=dict)
     do: tuple[Hook, ...] = ()
-    due: "int | str | None" = None
+    due: str | None = None
 
 
 @dataclass(slots=True)

@@ -35,6 +35,7 @@ from interlock.language.diagnostic import DefinitionError, Diagnostic, in_order
 from interlock.language.document import Document, load_document, read_document
 from interlock.language.flatten import Branch, Flat, TooManyStates, flatten
 from interlock.language.node import BUDGETS, Budgets
+from interlock.language.schema import check_schema
 
 STATES_MAX = 10_000
 SUPERSEDED = "superseded"  # the state, and the action, by which a successor takes over
@@ -152,6 +153,10 @@ class _Compiler:
 
     def run(self) -> Definition | None:
         written = self._document.value
+        for fault in check_schema(self._document):
+            self.found[fault.code, (fault.path,), fault.message] = fault
+        if any(code in ("wrong-type", "missing-key") for code, _, _ in self.found):
+            return None  # what is not of its shape is not read
         chart = read_chart(written, self._report)
         if self._has_errors():
             return None

@@ -65,7 +65,7 @@ class Branch:
     entered: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     places: tuple[Path, ...] = ()
-    due: "int | str | None" = None
+    due: str | None = None
 
 
 class Overlap(NamedTuple):
