@@ -105,7 +105,7 @@ def keys_read(url: str) -> dict[str, int]:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            " WHERE datname = current_database() AND application_name = 'interlock'"
         )
         return dict(
             connection.execute(
