@@ -82,6 +82,7 @@ class Transition:
     Attributes:
         targets: where it leads; nowhere, when it stays.
         label: what tells it from the other branches of its trigger.
+        named: whether the label is a name that the author gave.
         choice: which choice of its state it is a branch of, and at which place in it.
         ordered: whether the first branch of the choice that may be taken is.
         sets: data that it changes, by name, each with an expression.
@@ -93,6 +94,7 @@ class Transition:
     targets: tuple[State, ...]
     label: str
     where: Path
+    named: bool = False
     choice: tuple[str, int] = ("", 0)
     ordered: bool = False
     internal: bool = False
@@ -260,6 +262,7 @@ class _Reader:
             targets=tuple(target for target in targets if target is not None),
             label=branch.get("name") or "&".join(names) or "stay",
             where=where,
+            named="name" in branch,
             choice=choice,
             ordered=ordered,
             internal=branch.get("internal") is True,

@@ -279,19 +279,15 @@ class _Walk:
         self, configuration: Configuration, trigger: Trigger, owner: State | None
     ) -> list[list[_Option]]:
         now = {state.path for state in active(configuration)}
-        found = []
-        seen: set[State] = set()
-        for leaf in configuration:
-            chain = [leaf, *leaf.around()]
-            if owner is not None:
-                chain = [owner] if owner in chain and owner not in seen else []
-                seen.add(owner)
-            options = [
-                *self._chain(chain, trigger, now, flat_name(configuration, self._chart.root))
-            ]
-            if options and any(option.taken is not None for option in options):
-                found.append(options)
-        return found
+        name = self._names[configuration]
+        if owner is not None:  # a timer, or an end: no other state has a say in it
+            chains = [[owner]]
+        else:
+            chains = [[leaf, *leaf.around()] for leaf in configuration]
+        listed = [[*self._chain(chain, trigger, now, name)] for chain in chains]
+        return [
+            options for options in listed if any(option.taken is not None for option in options)
+        ]
 
     def _chain(
         self, chain: Sequence[State], trigger: Trigger, now: set[str], name: str
@@ -459,4 +455,6 @@ def _label(variant: _Variant) -> str:
     if not variant.recalls:
         return "+".join(one.label for one in variant.taken)
     entered = set(variant.step.entered)
-    return "&".join(state.path for state in variant.step.after if state in entered)
+    places = "&".join(state.path for state in variant.step.after if state in entered)
+    named = "+".join(one.label for one in variant.taken if one.named)
+    return f"{named}@{places}" if named else places

@@ -367,3 +367,51 @@ def test_a_property_that_is_broken_shows_a_shortest_path(never: str, path: str |
     assert found.code == "property-violated"
     assert path in found.message
     assert found.line == 9
+
+
+def test_a_timer_and_an_end_count_in_every_region() -> None:
+    region = {
+        "initial": "x",
+        "states": {"x": {"after": {"P1D": "y"}}, "y": {"final": True}},
+        "on_done": {"to": "p", "when": "data.again"},
+    }
+    found = machine(
+        {"p": {"type": "parallel", "states": {"a": region, "b": region}}},
+        data={"again": {"type": "boolean"}},
+    )
+    assert moves(found) == {
+        ("p{x|x}", "after/p.a.x/P1D"): "p{y|x}",
+        ("p{x|x}", "after/p.b.x/P1D"): "p{x|y}",
+        ("p{y|x}", "after/P1D"): "p{y|y}",
+        ("p{x|y}", "after/P1D"): "p{y|y}",
+        ("p{y|x}", "done/p.a/p"): "p{x|x}",
+        ("p{x|y}", "done/p.b/p"): "p{x|x}",
+        ("p{y|y}", "done/p.a/p"): "p{x|x}",
+        ("p{y|y}", "done/p.b/p"): "p{x|x}",
+    }
+
+
+def test_names_tell_branches_apart_that_lead_to_the_same_place_by_history_states() -> None:
+    branches = [
+        {"to": "w.near", "name": "near", "when": "data.x > 1"},
+        {"to": "w.far", "name": "far", "when": "data.x <= 1"},
+    ]
+    found = machine(
+        {
+            "w": {
+                "initial": "one",
+                "on": {"off": "off"},
+                "states": {
+                    "one": {"on": {"next": "two"}},
+                    "two": {},
+                    "near": {"type": "history"},
+                    "far": {"type": "history", "history": "deep"},
+                },
+            },
+            "off": {"on": {"back": branches}},
+        },
+        data=INTEGER,
+    )
+    assert {action for state, action in moves(found) if state == "off"} == {
+        "back/near@w.one", "back/near@w.two", "back/far@w.one", "back/far@w.two",
+    }  # fmt: skip
