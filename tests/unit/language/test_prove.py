@@ -170,6 +170,9 @@ def test_the_solver_proves_the_rest(one: str, other: str) -> None:
         ("s.contains('\\\\u{41}')", "true"),
         ("s > 'é'", "s < 'ê' && size(s) > 2"),
         ("data.region.matches('^U')", "data.region != 'US'"),  # found by trying
+        ("!(r / r > 1.0)", "!(r / r <= 1.0)"),  # NaN is neither
+        ("!(r / r > r)", "!(r / r <= r)"),
+        ("!(r / r == 1.0)", "!(r / r != 1.0) || r == 0.0"),
     ],
 )
 def test_the_solver_finds_examples_that_hold(one: str, other: str) -> None:
