@@ -304,6 +304,8 @@ class Prover:
     ) -> _Example | None:
         """Ask the evaluator; give the example if every claim is true for it."""
         given = dict(values.given)
+        if not all(map(_proper, given.values())):
+            return None
         for flag, name in self._presence.items():
             if flag in variables:
                 given[flag] = name in values.given
@@ -402,7 +404,7 @@ class Prover:
             example = self._tried(claims, variables, values)
             if example is not None:
                 return example
-            # The evaluator has refused these very values, so nothing is lost by leaving them out.
+            # These very values will not do, so nothing is lost by leaving them out.
             if block is None:
                 break
             solver.add(formulas.z3.Not(formulas.all(*block)))
@@ -505,6 +507,15 @@ def _plain(type_: CelType) -> object:
     if type_.name == "list":
         return []
     return {} if type_.name == "map" else PLAIN.get(type_)
+
+
+def _proper(value: object) -> bool:
+    """Say whether a text could be given: no input has NUL or half of a surrogate pair in it."""
+    if isinstance(value, list):
+        return all(map(_proper, value))
+    if not isinstance(value, str):
+        return True
+    return not any(char == "\0" or "\ud800" <= char <= "\udfff" for char in value)
 
 
 def _python(value: Scalar, type_: CelType) -> object:

@@ -191,6 +191,14 @@ def test_a_pattern_over_few_values_is_settled_by_trying_them() -> None:
     )
 
 
+def test_no_example_has_a_text_that_input_cannot_have() -> None:
+    pytest.importorskip("z3")
+    # Below U+0001 there is only NUL.
+    assert satisfiable(when("size(s) == 1 && s < '\\u0001'")) == Impossible()
+    between = satisfiable(when("size(s) == 1 && s > '\\ud7ff' && s < '\\ue000'"))
+    assert not isinstance(between, Possible)
+
+
 def test_what_is_beyond_the_prover_is_said() -> None:
     pytest.importorskip("z3")
     found = ask("data.sizes.exists(x, x > 5)", "data.sizes.all(x, x <= 5)")
