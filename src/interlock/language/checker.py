@@ -19,6 +19,7 @@ from typing import NoReturn
 
 from interlock.core.text import clipped, nearest
 from interlock.language.evaluator import literal
+from interlock.language.literals import span
 from interlock.language.properties import (
     BOOLEAN,
     DATE_TIME,
@@ -80,7 +81,7 @@ _CONVERSIONS: dict[str, tuple[Type, tuple[str, ...]]] = {
     "double": (NUMBER, ("integer", "number", "string")),
     "string": (STRING, ("integer", "number", "string", "boolean", "date-time", "duration")),
     "timestamp": (DATE_TIME, ("string", "integer", "date-time")),
-    "duration": (DURATION, ("string", "duration")),
+    "duration": (DURATION, ("string",)),
 }
 _FUNCTIONS = (*_CONVERSIONS, "size", "has")
 _HINTS = {
@@ -200,7 +201,7 @@ class Checker:
                 _absent(node, name)
             return self.variable(node, path, type_)
         owner = self.check(node.operand, facts)
-        type_, optional = _field(node, owner.type, "it")
+        type_, optional = _field(node, owner.type, _source(node.operand))
         text = f"{owner.within(TIGHT)}.{node.field}"
         if optional and text not in facts:
             _absent(node, text)
@@ -220,7 +221,7 @@ class Checker:
             self.references[text] = Reference(name=text, path=path, type=type_, presence=True)
             return Typed(node, text, TIGHT, BOOLEAN, yes=absent | {name})
         owner = self.check(member.operand, facts)
-        _field(member, owner.type, "it")
+        _field(member, owner.type, _source(member.operand))
         text = f"{owner.within(TIGHT)}.{member.field}"
         return Typed(node, f"has({text})", TIGHT, BOOLEAN, yes=frozenset({text}))
 
@@ -547,8 +548,17 @@ class Checker:
         if node.function == "string" and self.loops:
             _type_fault(node, "texts are not made inside of a loop")
         text = f"{node.function}({argument.text})"
+        if node.function == "duration" and not isinstance(given, Text):
+            _type_fault(
+                given, "a duration is written out, not computed", 'such as `duration("36h")`'
+            )
         if isinstance(given, Text):
             self.constant(given, text, f"no {type_}")
+            # Of durations longer than 64 bits of nanoseconds (292 years) the evaluator takes some,
+            # and then reckons wrongly with them.
+            if type_ == DURATION and span(given.value) is None:
+                message = f"`{clipped(given.value)}` is too long or too fine for a duration"
+                _type_fault(given, message, "at most 292 years, at least a nanosecond")
         return Typed(node, text, TIGHT, type_)
 
     def constant(self, given: Text, text: str, what: str) -> None:
@@ -620,7 +630,7 @@ def fitted(checker: Checker, found: Typed, wants: Type) -> Typed:
 
 
 def _type_fault(node: Node, message: str, hint: str | None = None) -> NoReturn:
-    sign = isinstance(node, Binary | Chain | Choice | Call | Member | Index)
+    sign = isinstance(node, Binary | Chain | Choice | Call | Index)
     at = node.at if sign else place(node)
     raise ExpressionFault("expression-type", message, at, hint)
 
@@ -632,13 +642,16 @@ def _absent(node: Node, name: str) -> NoReturn:
 
 def _field(node: Member, owner: Type, what: str) -> tuple[Type, bool]:
     """Give the type of a field, and whether it may be absent."""
-    if owner.name != "object":
-        _type_fault(node, f"{_a(owner)} has no fields, so no `{clipped(node.field)}`")
     if (found := owner.fields.get(node.field)) is not None:
         return found
-    meant = nearest(node.field, owner.fields)
-    hint = f"did you mean `{meant}`?" if meant else f"it has {_listed(owner.fields)}"
-    _type_fault(node, f"`{what}` has no field `{clipped(node.field)}`", hint)
+    name = clipped(node.field)
+    if owner.name != "object":
+        message, hint = f"{_a(owner)} has no fields, so no `{name}`", None
+    else:
+        meant = nearest(node.field, owner.fields)
+        message = f"`{what}` has no field `{name}`"
+        hint = f"did you mean `{meant}`?" if meant else f"it has {_listed(owner.fields)}"
+    raise ExpressionFault("expression-type", message, node.at, hint)
 
 
 def _number(node: Number) -> Typed:

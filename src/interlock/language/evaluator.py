@@ -1,7 +1,8 @@
-"""The evaluator of expressions, Google's CEL, behind two functions: all of it that is used here.
+"""The evaluator of expressions, Google's CEL: all of it that is used here.
 
-It gives a failure as a text where a value would stand; cuts a text short at NUL; and takes `True`
-for 1. So nothing but `interlock.language.expression` hands it values, each checked before, and
+It gives most failures as a text where a value would stand, and raises others. It cuts a text short
+at NUL, takes `True` for 1, and reckons wrongly with durations of more than 292 years. So what it is
+handed was checked before, texts by the checker and values by `interlock.language.expression`, and
 only what is not an `ERROR` counts as a value.
 
 The library is loaded at the first call, so that whoever has no expressions does not pay for it.
@@ -36,8 +37,11 @@ class Program:
         Raises:
             EvaluationFailed: there is no value.
         """
-        found = self._run(data=values)
-        value: object = found.plain_value()
+        try:
+            found = self._run(data=values)
+            value: object = found.plain_value()
+        except (RuntimeError, OverflowError) as error:  # so come too many rounds of a loop
+            raise EvaluationFailed(str(error)) from error
         if value is True or value is False:
             return value  # the common case: no failure is a boolean
         if isinstance(value, str) and found.type().name() != "STRING":

@@ -292,7 +292,7 @@ _FAILURES = {
     "No value with name": "a field that it reads is absent",
     "Key not found": "a field that it reads is absent",
     "Index error": "the index is outside the array",
-    "iteration": "too many rounds of its loops",
+    "Iteration budget": "too many rounds of its loops",
 }
 
 

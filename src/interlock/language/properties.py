@@ -26,7 +26,8 @@ from decimal import Context, Decimal, InvalidOperation
 from math import isfinite
 from typing import Any, TypeAlias
 
-from interlock.core.declaration import Defect, Path
+from interlock.core.declaration import Defect as Fault
+from interlock.core.declaration import Path
 from interlock.core.instant import parse_instant
 from interlock.core.text import clipped, nearest, quoted
 from interlock.language.syntax import INT_MAX, INT_MIN, LITERALS, RESERVED
@@ -125,7 +126,7 @@ _KEY_WORDS = {
 class PropertiesError(ValueError):
     """A property map is refused; `defects` holds every fault, each with its path in the map."""
 
-    def __init__(self, defects: list[Defect]) -> None:
+    def __init__(self, defects: list[Fault]) -> None:
         self.defects = tuple(defects)
         super().__init__(self.defects)
 
@@ -161,7 +162,7 @@ class Properties:
 
     fields: Mapping[str, Property] = field(default_factory=dict)
 
-    def check(self, value: object) -> list[Defect]:
+    def check(self, value: object) -> list[Fault]:
         """Find everything in a value that is not as declared; its path is within the value."""
         return list(_object_faults(self, value, ()))
 
@@ -197,26 +198,26 @@ def read_properties(mapping: object) -> Properties:
     Raises:
         PropertiesError: with every fault: `unknown-key`, `missing-key`, `wrong-type`, `bad-name`.
     """
-    faults: list[Defect] = []
+    faults: list[Fault] = []
     properties = _properties(mapping, (), faults)
     if faults:
         raise PropertiesError(faults)
     return properties
 
 
-def _properties(mapping: object, path: Path, faults: list[Defect]) -> Properties:
+def _properties(mapping: object, path: Path, faults: list[Fault]) -> Properties:
     if not isinstance(mapping, Mapping):
         message = f"a mapping of names to properties is expected, not {_kind(mapping)}"
-        faults.append(Defect("wrong-type", path, message))
+        faults.append(Fault("wrong-type", path, message))
         return Properties()
     if len(mapping) > FIELDS_MAX:
         message = f"{len(mapping)} properties, more than {FIELDS_MAX}"
-        faults.append(Defect("budget-exceeded", path, message))
+        faults.append(Fault("budget-exceeded", path, message))
         return Properties()
     found: dict[str, Property] = {}
     for name, schema in mapping.items():
         if (why := name_fault(name)) is not None:
-            faults.append(Defect("bad-name", (*path, name), f"{quoted(name)} {why}"))
+            faults.append(Fault("bad-name", (*path, name), f"{quoted(name)} {why}"))
         found[name] = _property(schema, (*path, name), faults)
     return Properties(found)
 
@@ -230,30 +231,30 @@ def name_fault(name: object) -> str | None:
     return f"is longer than {NAME_MAX} characters" if len(name) > NAME_MAX else None
 
 
-def _property(schema: object, path: Path, faults: list[Defect]) -> Property:
+def _property(schema: object, path: Path, faults: list[Fault]) -> Property:
     unread = Property(type=STRING, optional=True)
     if isinstance(schema, str) and schema in _KEYS:
         hint = f"write `{{type: {schema}}}`"
-        faults.append(Defect("wrong-type", path, "a property is a mapping", hint))
+        faults.append(Fault("wrong-type", path, "a property is a mapping", hint))
         return unread
     if not isinstance(schema, Mapping):
-        faults.append(Defect("wrong-type", path, f"a property is a mapping, not {_kind(schema)}"))
+        faults.append(Fault("wrong-type", path, f"a property is a mapping, not {_kind(schema)}"))
         return unread
     if len(path) > 3 * DEPTH_MAX:
-        faults.append(Defect("budget-exceeded", path, f"nested deeper than {DEPTH_MAX}"))
+        faults.append(Fault("budget-exceeded", path, f"nested deeper than {DEPTH_MAX}"))
         return unread
     name = schema.get("type")
     if name is None:
         known = ", ".join(_KEYS)
-        faults.append(Defect("missing-key", path, "the property has no `type`", f"one of {known}"))
+        faults.append(Fault("missing-key", path, "the property has no `type`", f"one of {known}"))
         return unread
     if not isinstance(name, str) or name not in _KEYS:
-        faults.append(Defect("wrong-type", (*path, "type"), _no_type(name), _type_hint(name)))
+        faults.append(Fault("wrong-type", (*path, "type"), _no_type(name), _type_hint(name)))
         return unread
     before = len(faults)
     for key in schema:
         if key not in _ANY and key not in _KEYS[name]:
-            faults.append(Defect("unknown-key", (*path, key), *_no_key(key, name)))
+            faults.append(Fault("unknown-key", (*path, key), *_no_key(key, name)))
     property_ = _Schema(name, schema, path, faults).read()
     return property_ if len(faults) == before else unread
 
@@ -283,7 +284,7 @@ class _Schema:
     """Reads the keys of one property, whose type is known."""
 
     def __init__(
-        self, name: str, schema: Mapping[str, Any], path: Path, faults: list[Defect]
+        self, name: str, schema: Mapping[str, Any], path: Path, faults: list[Fault]
     ) -> None:
         self.name, self.schema, self.path, self.faults = name, schema, path, faults
 
@@ -320,28 +321,28 @@ class _Schema:
         )
         return self.with_default(property_)
 
-    def fault(self, key: str, message: str, hint: str | None = None) -> None:
-        self.faults.append(Defect("wrong-type", (*self.path, key), message, hint))
+    def wrong(self, key: str, message: str, hint: str | None = None) -> None:
+        self.faults.append(Fault("wrong-type", (*self.path, key), message, hint))
 
     def items(self) -> Property:
         items = _property(self.inner("items"), (*self.path, "items"), self.faults)
         if items.optional or items.defaulted:
-            self.fault("items", "an item is neither optional nor has it a default")
+            self.wrong("items", "an item is neither optional nor has it a default")
         return items
 
     def inner(self, key: str) -> object:
         if key not in self.schema:
             message = f"a property of type {self.name} has `{key}`"
-            self.faults.append(Defect("missing-key", self.path, message))
+            self.faults.append(Fault("missing-key", self.path, message))
             return {"type": "string"} if key == "items" else {}
         return self.schema[key]
 
     def optional(self) -> bool:
         value = self.schema.get("optional", False)
         if not isinstance(value, bool):
-            self.fault("optional", f"`optional` is true or false, not {_kind(value)}")
+            self.wrong("optional", f"`optional` is true or false, not {_kind(value)}")
         elif value and "default" in self.schema:
-            self.fault("optional", "what has a default is never absent, so it is not optional")
+            self.wrong("optional", "what has a default is never absent, so it is not optional")
         return value is True
 
     def whole(self, key: str, least: int, most: int) -> int | None:
@@ -349,7 +350,7 @@ class _Schema:
         if key not in self.schema:
             return None
         if type(value) is not int or not least <= value <= most:
-            self.fault(key, f"`{key}` is a whole number from {least} to {most}")
+            self.wrong(key, f"`{key}` is a whole number from {least} to {most}")
             return None
         return value
 
@@ -360,7 +361,7 @@ class _Schema:
         least = self.whole(f"min{what}", 0, 2**31)
         most = self.whole(f"max{what}", 0, 2**31)
         if least is not None and most is not None and least > most:
-            self.fault(f"min{what}", f"`min{what}` is greater than `max{what}`")
+            self.wrong(f"min{what}", f"`min{what}` is greater than `max{what}`")
         return (least or 0, most)
 
     def pattern(self) -> str | None:
@@ -368,14 +369,14 @@ class _Schema:
         if self.name != "string" or value is None:
             return None
         if not isinstance(value, str):
-            self.fault("pattern", f"`pattern` is a regular expression, not {_kind(value)}")
+            self.wrong("pattern", f"`pattern` is a regular expression, not {_kind(value)}")
             return None
         from interlock.language.evaluator import pattern
 
         try:
             pattern(value)
         except ValueError as error:
-            self.fault("pattern", f"`pattern` is no regular expression: {error}", "RE2 syntax")
+            self.wrong("pattern", f"`pattern` is no regular expression: {error}", "RE2 syntax")
             return None
         return value
 
@@ -384,7 +385,7 @@ class _Schema:
             return None
         listed = self.schema["enum"]
         if not isinstance(listed, list) or not listed:
-            self.fault("enum", "`enum` is a list of at least one value")
+            self.wrong("enum", "`enum` is a list of at least one value")
             return None
         found = []
         for place, value in enumerate(listed):
@@ -433,23 +434,23 @@ class _Schema:
 # Checking a value
 
 
-def _object_faults(properties: Properties, value: object, path: Path) -> Iterator[Defect]:
+def _object_faults(properties: Properties, value: object, path: Path) -> Iterator[Fault]:
     if not isinstance(value, Mapping):
-        yield Defect("wrong-type", path, f"an object is expected, not {_kind(value)}")
+        yield Fault("wrong-type", path, f"an object is expected, not {_kind(value)}")
         return
     for name in value:
         if name not in properties.fields:
             meant = nearest(name, properties.fields)
             hint = f"did you mean `{meant}`?" if meant else None
-            yield Defect("unknown-key", (*path, name), f"{quoted(name)} is not declared", hint)
+            yield Fault("unknown-key", (*path, name), f"{quoted(name)} is not declared", hint)
     for name, property_ in properties.fields.items():
         if name in value:
             yield from _faults(property_, value[name], (*path, name))
         elif property_.required:
-            yield Defect("missing-key", path, f"`{name}` is missing")
+            yield Fault("missing-key", path, f"`{name}` is missing")
 
 
-def _faults(property_: Property, value: object, path: Path) -> Iterator[Defect]:
+def _faults(property_: Property, value: object, path: Path) -> Iterator[Fault]:
     if property_.type.name == "object" and property_.properties is not None:
         yield from _object_faults(property_.properties, value, path)
         return
@@ -457,7 +458,7 @@ def _faults(property_: Property, value: object, path: Path) -> Iterator[Defect]:
         plain = _plain(property_, value)
     except ValueError as error:
         hint = "optional means that it may be left out" if value is None else None
-        yield Defect("wrong-type", path, str(error), hint)
+        yield Fault("wrong-type", path, str(error), hint)
         return
     if property_.type.name in ("string", "array"):
         yield from _length_faults(property_, plain, path)
@@ -470,35 +471,35 @@ def _faults(property_: Property, value: object, path: Path) -> Iterator[Defect]:
         meant = nearest(value, [v for v in property_.values if isinstance(v, str)])
         listed = clipped(", ".join(str(v) for v in property_.values))
         hint = f"did you mean `{meant}`?" if meant else f"one of {listed}"
-        yield Defect("not-allowed", path, f"{quoted(value)} is not one of its values", hint)
+        yield Fault("not-allowed", path, f"{quoted(value)} is not one of its values", hint)
     yield from _bound_faults(property_, plain, path)
 
 
-def _bound_faults(property_: Property, value: Any, path: Path) -> Iterator[Defect]:
+def _bound_faults(property_: Property, value: Any, path: Path) -> Iterator[Fault]:
     low, high = property_.minimum, property_.maximum
     low_open, high_open = property_.exclusive
     if low is not None and (value <= low if low_open else value < low):
         word = "not above" if low_open else "below"
-        yield Defect("not-allowed", path, f"{_shown(value)} is {word} {_shown(low)}")
+        yield Fault("not-allowed", path, f"{_shown(value)} is {word} {_shown(low)}")
     if high is not None and (value >= high if high_open else value > high):
         word = "not below" if high_open else "above"
-        yield Defect("not-allowed", path, f"{_shown(value)} is {word} {_shown(high)}")
+        yield Fault("not-allowed", path, f"{_shown(value)} is {word} {_shown(high)}")
 
 
-def _length_faults(property_: Property, value: Any, path: Path) -> Iterator[Defect]:
+def _length_faults(property_: Property, value: Any, path: Path) -> Iterator[Fault]:
     least, most = property_.length
     what = "items" if property_.type.name == "array" else "characters"
     if len(value) < least:
-        yield Defect("not-allowed", path, f"{len(value)} {what}, fewer than {least}")
+        yield Fault("not-allowed", path, f"{len(value)} {what}, fewer than {least}")
     if most is not None and len(value) > most:
-        yield Defect("not-allowed", path, f"{len(value)} {what}, more than {most}")
+        yield Fault("not-allowed", path, f"{len(value)} {what}, more than {most}")
         return  # a longer text is not searched
     if property_.pattern is not None:
         from interlock.language.evaluator import pattern
 
         if pattern(property_.pattern).value({"text": value}) is not True:
             message = f"{quoted(value)} does not match `{clipped(property_.pattern)}`"
-            yield Defect("not-allowed", path, message)
+            yield Fault("not-allowed", path, message)
 
 
 def _shown(value: object) -> str:
