@@ -282,12 +282,12 @@ def test_a_fault_of_syntax_has_its_place(text: str, offset: int, hint: str | Non
         "google.protobuf.Any{}",
     ],
 )
-def test_B02_a_walk_out_of_the_language_is_refused_before_anything_runs(text: str) -> None:
+def test_a_walk_out_of_the_language_is_refused_before_anything_runs(text: str) -> None:
     assert fault(text).code in ("expression-syntax", "expression-type")
 
 
 @pytest.mark.parametrize("reason", ['ok" || true || "', "ok' || true", "true", '"'])
-def test_B07_values_are_never_read_as_expressions(reason: str) -> None:
+def test_values_are_never_read_as_expressions(reason: str) -> None:
     assert value('data.reason == "ok"', reason=reason) is False
     assert value('data.reason == "ok"', reason="ok") is True
 
@@ -325,7 +325,7 @@ def test_B07_values_are_never_read_as_expressions(reason: str) -> None:
         ),
     ],
 )
-def test_B01_a_failure_is_an_error_and_never_false(
+def test_a_failure_is_an_error_and_never_false(
     text: str, data: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ExpressionError) as failed:
@@ -335,7 +335,7 @@ def test_B01_a_failure_is_an_error_and_never_false(
 
 
 @pytest.mark.parametrize("values", [{}, {"data": {}}, {"data": None}, {"data": {"count": None}}])
-def test_B01_an_absent_field_is_an_error(values: dict[str, Any]) -> None:
+def test_an_absent_field_is_an_error(values: dict[str, Any]) -> None:
     with pytest.raises(ExpressionError):
         compiled("data.count > 100").evaluate(values)
 
