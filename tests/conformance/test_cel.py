@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from interlock.language.expression import (
+from interlock.language.expressions.expression import (
     ExpressionError,
     ExpressionFault,
     Scope,
     compile_expression,
 )
-from interlock.language.properties import BOOLEAN, INTEGER, NUMBER, STRING, Type
+from interlock.language.expressions.properties import BOOLEAN, INTEGER, NUMBER, STRING, Type
 from tests.docs.pages import DOCS, table
 
 PLAIN = {"int": INTEGER, "double": NUMBER, "string": STRING, "bool": BOOLEAN}

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from interlock.language import checker, properties
+from interlock.language.expressions import checker, properties
 from tests.docs.pages import DOCS, table, words
 from tests.docs.test_blocks import run_page
 

@@ -7,13 +7,13 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.language.expression import (
+from interlock.language.expressions.expression import (
     ExpressionError,
     ExpressionFault,
     Scope,
     compile_expression,
 )
-from interlock.language.properties import read_properties
+from interlock.language.expressions.properties import read_properties
 
 SCOPE = Scope(
     read_properties(

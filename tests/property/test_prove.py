@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from interlock.language.bounds import box
-from interlock.language.claim import truth
-from interlock.language.literals import EPOCH
-from interlock.language.prove import (
+from interlock.language.expressions.literals import EPOCH
+from interlock.language.proof.bounds import box
+from interlock.language.proof.claim import truth
+from interlock.language.proof.prove import (
     All,
     Disjoint,
     Domain,
@@ -26,8 +26,8 @@ from interlock.language.prove import (
     Prover,
     Undecided,
 )
-from interlock.language.prove import Test as When  # pytest would take it for a class of tests
-from interlock.language.solver import Formulas, TooCoarse
+from interlock.language.proof.prove import Test as When  # pytest would take it for a class of tests
+from interlock.language.proof.solver import Formulas, TooCoarse
 from tests.support.expressions import Compiled, expression
 
 pytest.importorskip("z3")

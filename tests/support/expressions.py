@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from interlock.language.cel_ast import Node, decode
+from interlock.language.expressions.cel_ast import Node, decode
 
 cel = import_module("cel_expr_python.cel")  # it has no types of its own
 TYPES = cel.Type

@@ -4,8 +4,8 @@ from importlib import import_module
 
 import pytest
 
-from interlock.language import cel_ast
-from interlock.language.cel_ast import (
+from interlock.language.expressions import cel_ast
+from interlock.language.expressions.cel_ast import (
     Call,
     CelType,
     Comprehension,

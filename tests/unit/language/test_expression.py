@@ -6,19 +6,25 @@ from typing import Any
 
 import pytest
 
-from interlock.language.checker import LOOPS_MAX
-from interlock.language.domains import domains
-from interlock.language.expression import (
+from interlock.language.expressions.checker import LOOPS_MAX
+from interlock.language.expressions.expression import (
     Expression,
     ExpressionError,
     ExpressionFault,
     Scope,
     compile_expression,
 )
-from interlock.language.properties import DATE_TIME, NUMBER, STRING, Type, read_properties
-from interlock.language.prove import Disjoint, Overlap, Prover
-from interlock.language.prove import Test as Claim
-from interlock.language.syntax import DEPTH_MAX, TEXT_MAX
+from interlock.language.expressions.properties import (
+    DATE_TIME,
+    NUMBER,
+    STRING,
+    Type,
+    read_properties,
+)
+from interlock.language.expressions.syntax import DEPTH_MAX, TEXT_MAX
+from interlock.language.proof.domains import domains
+from interlock.language.proof.prove import Disjoint, Overlap, Prover
+from interlock.language.proof.prove import Test as Claim
 
 DATA = read_properties(
     {

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.core.declaration import path_text
-from interlock.language.properties import (
+from interlock.language.expressions.properties import (
     INTEGER,
     NUMBER,
     PropertiesError,

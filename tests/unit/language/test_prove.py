@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from interlock.language import prove
-from interlock.language.claim import truth
-from interlock.language.literals import instant, span
-from interlock.language.prove import (
+from interlock.language.expressions.literals import instant, span
+from interlock.language.proof import prove
+from interlock.language.proof.claim import truth
+from interlock.language.proof.prove import (
     All,
     Any,
     Claim,
@@ -24,7 +24,7 @@ from interlock.language.prove import (
     overlap,
     satisfiable,
 )
-from interlock.language.solver import escaped, unescaped
+from interlock.language.proof.solver import escaped, unescaped
 from tests.support.expressions import expression
 
 SCOPE = {

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from interlock.language.bounds import box
-from interlock.language.cel_ast import Identifier, walk
-from interlock.language.literals import EPOCH, SPAN_MAX
-from interlock.language.solver import Formulas, Pair
+from interlock.language.expressions.cel_ast import Identifier, walk
+from interlock.language.expressions.literals import EPOCH, SPAN_MAX
+from interlock.language.proof.bounds import box
+from interlock.language.proof.solver import Formulas, Pair
 from tests.property.test_prove import VALUES
 from tests.support.expressions import Compiled, expression
 

@@ -95,8 +95,8 @@ def test_an_entry_reads_by_whole_keys_however_long_the_run_that_it_is_part_of(ur
     read = {name: count - before[name] for name, count in keys_read(url).items()}
     fires = 2 * (100 + 1000 + 200)
     assert read.pop("declared_transitions_pkey") <= fires + 10
-    # Some 500, or 2,000 while a snapshot elsewhere (say, of a vacuum) keeps every version; and 37,000
-    # or 62,000 where a run does not find its instance without the key.
+    # Some 500, or 2,000 while a snapshot elsewhere (say, of a vacuum) keeps every version; and
+    # 37,000 or 62,000 where a run does not find its instance without the key.
     assert read.pop("instances_pkey") < 2 * fires
     assert read.pop("declarations_pkey") <= fires + 20  # a foreign key, within a run
     assert not any(read.values()), read

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from interlock.language.cel_ast import Node
+from interlock.language.expressions.cel_ast import Node
 
 
 class Guard(Protocol):

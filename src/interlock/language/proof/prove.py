@@ -26,8 +26,7 @@ from itertools import combinations
 from typing import Any as Term
 from typing import TypeAlias
 
-from interlock.language.bounds import Box, Range, bounded, claim_box, meet, pick
-from interlock.language.cel_ast import (
+from interlock.language.expressions.cel_ast import (
     BOOL,
     DOUBLE,
     DURATION,
@@ -41,7 +40,9 @@ from interlock.language.cel_ast import (
     Node,
     children,
 )
-from interlock.language.claim import (
+from interlock.language.expressions.literals import EPOCH, Scalar, moment
+from interlock.language.proof.bounds import Box, Range, bounded, claim_box, meet, pick
+from interlock.language.proof.claim import (
     All,
     Any,
     Claim,
@@ -53,8 +54,7 @@ from interlock.language.claim import (
     tests,
     truth,
 )
-from interlock.language.literals import EPOCH, Scalar, moment
-from interlock.language.solver import DOUBLE_MAX, Formulas, TooCoarse, Translated, unescaped
+from interlock.language.proof.solver import DOUBLE_MAX, Formulas, TooCoarse, Translated, unescaped
 
 __all__ = [
     "All",

@@ -6,9 +6,9 @@ prover = Prover(*domains(scope))
 from collections.abc import Iterator
 from decimal import Decimal
 
-from interlock.language.expression import Scope
-from interlock.language.properties import Properties, Property
-from interlock.language.prove import Domain
+from interlock.language.expressions.expression import Scope
+from interlock.language.expressions.properties import Properties, Property
+from interlock.language.proof.prove import Domain
 
 
 def domains(scope: Scope) -> tuple[dict[str, Domain], dict[str, str]]:

@@ -21,10 +21,10 @@ from math import isfinite
 from typing import Any, TypeAlias
 
 from interlock.core.text import clipped
-from interlock.language.cel_ast import Node as Tree
-from interlock.language.cel_ast import decode
-from interlock.language.checker import Checker, Reference, fitted
-from interlock.language.evaluator import (
+from interlock.language.expressions.cel_ast import Node as Tree
+from interlock.language.expressions.cel_ast import decode
+from interlock.language.expressions.checker import Checker, Reference, fitted
+from interlock.language.expressions.evaluator import (
     EvaluationFailed,
     EvaluatorRefused,
     Program,
@@ -32,7 +32,7 @@ from interlock.language.evaluator import (
     compile_text,
     failure,
 )
-from interlock.language.properties import (
+from interlock.language.expressions.properties import (
     BOOLEAN,
     DATE_TIME,
     INTEGER,
@@ -43,7 +43,7 @@ from interlock.language.properties import (
     units,
     written,
 )
-from interlock.language.syntax import ExpressionFault, parse
+from interlock.language.expressions.syntax import ExpressionFault, parse
 
 __all__ = ["Expression", "ExpressionError", "ExpressionFault", "Scope", "compile_expression"]
 

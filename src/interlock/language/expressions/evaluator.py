@@ -2,8 +2,8 @@
 
 It gives most failures as a text where a value would stand, and raises others. It cuts a text short
 at NUL, takes `True` for 1, and reckons wrongly with durations of more than 292 years. So what it is
-handed was checked before, texts by the checker and values by `interlock.language.expression`, and
-only what is not an `ERROR` counts as a value.
+handed was checked before, texts by the checker and values by `expression`, and only what is not an
+`ERROR` counts as a value.
 
 The library is loaded at the first call, so that whoever has no expressions does not pay for it.
 """

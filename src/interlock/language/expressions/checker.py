@@ -18,9 +18,9 @@ from decimal import Context, Decimal, Inexact
 from typing import NoReturn
 
 from interlock.core.text import clipped, nearest
-from interlock.language.evaluator import literal
-from interlock.language.literals import span
-from interlock.language.properties import (
+from interlock.language.expressions.evaluator import literal
+from interlock.language.expressions.literals import span
+from interlock.language.expressions.properties import (
     BOOLEAN,
     DATE_TIME,
     DIGITS_MAX,
@@ -30,7 +30,7 @@ from interlock.language.properties import (
     STRING,
     Type,
 )
-from interlock.language.syntax import (
+from interlock.language.expressions.syntax import (
     INT_MAX,
     INT_MIN,
     RESERVED,

@@ -24,8 +24,7 @@ from importlib import import_module
 from typing import Any as Term
 from typing import NamedTuple, TypeAlias
 
-from interlock.language.bounds import shape
-from interlock.language.cel_ast import (
+from interlock.language.expressions.cel_ast import (
     BOOL,
     DOUBLE,
     DURATION,
@@ -43,8 +42,15 @@ from interlock.language.cel_ast import (
     Select,
     walk,
 )
-from interlock.language.claim import All, Any, Claim, Not, Opaque, Test
-from interlock.language.literals import INSTANT_MAX, INSTANT_MIN, SPAN_MAX, Scalar, literal
+from interlock.language.expressions.literals import (
+    INSTANT_MAX,
+    INSTANT_MIN,
+    SPAN_MAX,
+    Scalar,
+    literal,
+)
+from interlock.language.proof.bounds import shape
+from interlock.language.proof.claim import All, Any, Claim, Not, Opaque, Test
 
 LIMITS = {
     INT: (-(2**63), 2**63 - 1),

@@ -30,7 +30,7 @@ from interlock.core.declaration import Defect as Fault
 from interlock.core.declaration import Path
 from interlock.core.instant import parse_instant
 from interlock.core.text import clipped, nearest, quoted
-from interlock.language.syntax import INT_MAX, INT_MIN, LITERALS, RESERVED
+from interlock.language.expressions.syntax import INT_MAX, INT_MIN, LITERALS, RESERVED
 
 DIGITS_MAX = 18  # of a decimal: the most that 64 bits hold of any digits
 SCALE = 6
@@ -371,7 +371,7 @@ class _Schema:
         if not isinstance(value, str):
             self.wrong("pattern", f"`pattern` is a regular expression, not {_kind(value)}")
             return None
-        from interlock.language.evaluator import pattern
+        from interlock.language.expressions.evaluator import pattern
 
         try:
             pattern(value)
@@ -495,7 +495,7 @@ def _length_faults(property_: Property, value: Any, path: Path) -> Iterator[Faul
         yield Fault("not-allowed", path, f"{len(value)} {what}, more than {most}")
         return  # a longer text is not searched
     if property_.pattern is not None:
-        from interlock.language.evaluator import pattern
+        from interlock.language.expressions.evaluator import pattern
 
         if pattern(property_.pattern).value({"text": value}) is not True:
             message = f"{quoted(value)} does not match `{clipped(property_.pattern)}`"

@@ -6,7 +6,7 @@ Only the plain forms are read; of any other None is given, never a guess.
 import re
 from datetime import UTC, datetime, timedelta
 
-from interlock.language.cel_ast import Call, Constant, Node
+from interlock.language.expressions.cel_ast import Call, Constant, Node
 
 Scalar = bool | int | float | str
 

@@ -14,7 +14,7 @@ from functools import reduce
 from math import ceil, floor, isfinite
 from typing import TypeAlias
 
-from interlock.language.cel_ast import (
+from interlock.language.expressions.cel_ast import (
     BOOL,
     DOUBLE,
     DURATION,
@@ -33,8 +33,8 @@ from interlock.language.cel_ast import (
     Select,
     Struct,
 )
-from interlock.language.claim import All, Any, Claim, Not, Opaque, Test
-from interlock.language.literals import Scalar, literal
+from interlock.language.expressions.literals import Scalar, literal
+from interlock.language.proof.claim import All, Any, Claim, Not, Opaque, Test
 
 Number: TypeAlias = int | float
 Box: TypeAlias = dict[str, "Range"]

@@ -1,0 +1,1 @@
+"""Expressions over declared fields: read, type-checked, evaluated by CEL."""
