@@ -3,10 +3,13 @@
 import operator
 from contextlib import suppress
 from decimal import Decimal
+from itertools import product
 
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from interlock.language.expressions.cel_ast import Call, Constant, Identifier, Node, decode
+from interlock.language.expressions.evaluator import compile_text
 from interlock.language.expressions.expression import (
     ExpressionError,
     ExpressionFault,
@@ -100,3 +103,59 @@ def refused_with_a_place(text: str) -> bool:
 @given(st.lists(PIECES, max_size=12).map(" ".join) | st.text(max_size=30))
 def test_any_text_is_compiled_or_refused_with_a_place(text: str) -> None:
     assert refused_with_a_place(text)
+
+
+FLAGS = Scope(read_properties({name: {"type": "boolean"} for name in "pqrs"}))
+
+
+def bracketed(parts: tuple[str, str]) -> str:
+    return parts[0].format(parts[1])
+
+
+def logic(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Join with or without brackets, which may stand where none are needed."""
+    sides = st.tuples(inner, st.sampled_from(["&&", "||", "==", "!="]), inner)
+    choices = st.tuples(inner, inner, inner)
+    return st.one_of(
+        st.tuples(st.just("({})"), inner).map(bracketed),
+        st.tuples(st.just("!({})"), inner).map(bracketed),
+        sides.map(lambda three: " ".join(three)),
+        choices.map(lambda three: "({} ? {} : {})".format(*three)),
+    )
+
+
+LOGIC = st.recursive(st.sampled_from([f"data.{name}" for name in "pqrs"]), logic, max_leaves=8)
+
+
+def in_brackets(tree: Node) -> str:
+    """Write the logic of a tree in Python, every part in brackets."""
+    match tree:
+        case Constant():
+            return str(tree.value)
+        case Identifier():
+            return tree.name.removeprefix("data.")
+        case Call(function="_?_:_", arguments=(test, yes, no)):
+            return f"({in_brackets(yes)} if {in_brackets(test)} else {in_brackets(no)})"
+        case Call(function="!_", arguments=(inner,)):
+            return f"(not {in_brackets(inner)})"
+        case Call(arguments=(one, other)):
+            sign = {"_&&_": "and", "_||_": "or", "_==_": "==", "_!=_": "!="}[tree.function]
+            return f"({in_brackets(one)} {sign} {in_brackets(other)})"
+        case _:
+            raise AssertionError(tree)
+
+
+@given(LOGIC)
+def test_brackets_and_precedence_are_those_of_the_evaluator_itself(text: str) -> None:
+    """The text as it was written, read by the evaluator alone, comes to the same for all values."""
+    try:
+        expression = compile_expression(text, FLAGS)
+    except ExpressionFault:
+        assume(False)
+        return
+    names = tuple((f"data.{name}", "bool") for name in "pqrs")
+    plain = in_brackets(decode(compile_text(text, names).serialised))
+    for values in product([False, True], repeat=4):
+        data = dict(zip("pqrs", values, strict=True))
+        expected = eval(plain, {}, data)  # made here, of four names
+        assert expression.evaluate({"data": data}) is expected, plain

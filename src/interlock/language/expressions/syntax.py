@@ -375,10 +375,10 @@ class _Parser:
             # `a && (b && c)` is one row, as is `(a && b) && c`: it means the same.
             parts += part.parts if isinstance(part, Chain) and part.operator == operator else [part]
             if not self.peek(operator):
-                break
+                # Without an operator it is that part as it is, a row in brackets too.
+                return part if at is None else Chain(at, operator, tuple(parts))
             sign = self.take().at
             at = sign if at is None else at
-        return parts[0] if at is None else Chain(at, operator, tuple(parts))
 
     def binary(self, level: int) -> Node:
         operators = (_COMPARE, ("+", "-"), ("*", "/", "%"))
