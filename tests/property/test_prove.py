@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from interlock.language.expressions.literals import EPOCH
-from interlock.language.proof.bounds import box
+from interlock.language.proof.bounds import Box, box, cases
 from interlock.language.proof.claim import truth
 from interlock.language.proof.prove import (
     All,
@@ -238,10 +238,13 @@ def test_values_are_within_the_bounds(source: str, samples: list[dict[str, objec
             continue
         bounds = box(guard.tree, found)
         assert bounds is not None
-        for name in ("a", "b", "u", "s", "p", "r"):
-            if name in bounds:
-                value: Any = sample[name]
-                assert value in bounds[name]
+        assert are_within(sample, bounds)
+        assert any(are_within(sample, case) for case in cases(guard.tree, found))
+
+
+def are_within(sample: dict[str, Any], bounds: Box) -> bool:
+    names = ("a", "b", "u", "s", "p", "r")
+    return all(sample[name] in bounds[name] for name in names if name in bounds)
 
 
 @pytest.mark.slow

@@ -321,3 +321,51 @@ def test_spans(text: str, nanoseconds: int | None) -> None:
 @pytest.mark.parametrize("text", ["", "plain", "\\u{41}", 'é😀"\n\\', "\uffff"])
 def test_texts_go_to_the_solver_and_back(text: str) -> None:
     assert unescaped(escaped(text)) == text
+
+
+def test_of_what_is_only_asked_after_no_value_is_shown() -> None:
+    there = overlap([when("has_due")], SCOPE, presence=PRESENCE)
+    assert isinstance(there, Overlap)
+    assert there.text == "data.due is there"
+    missing = overlap([when("!has_due")], SCOPE, presence=PRESENCE)
+    assert isinstance(missing, Overlap)
+    assert missing.text == "data.due is absent"
+
+
+@pytest.mark.usefixtures("no_solver")
+def test_cases_of_a_disjunction_are_told_apart_without_the_solver() -> None:
+    one = "data.amount < 10 || data.amount > 20 && s == 'x'"
+    other = "data.amount >= 10 && data.amount <= 20 || data.amount > 20 && s != 'x'"
+    assert ask(one, other) == Disjoint()
+    both = ask(one, "data.amount > 15")
+    assert isinstance(both, Overlap)
+    assert both.witness["s"] == "x"
+    split: list[Claim] = [
+        Not(when(one)),
+        Any((when("data.amount < 5"), when("data.amount > 30 && s == 'x'"))),
+    ]
+    assert overlap(split, SCOPE, presence=PRESENCE) == Disjoint()
+
+
+@pytest.mark.usefixtures("no_solver")
+def test_of_many_cases_only_what_all_have_in_common_counts() -> None:
+    few, many = (" && ".join(f"(a < {n} || b > {n})" for n in range(top)) for top in (5, 9))
+    assert ask(few, "a > 50 && b < 0") == Disjoint()
+    assert isinstance(ask(many, "a > 50 && b < 0"), Undecided)
+    assert ask(f"({many}) && a < 5", "a > 5") == Disjoint()
+
+
+@pytest.mark.usefixtures("no_solver")
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("data.since < data.due", "has_due"),
+        ("data.due < data.since", "has_due"),
+        ("data.amount > a", "a > 5"),
+        ("data.amount >= a", "data.amount <= a"),
+        ("a != b", "b == 0"),
+        ("a < b", "b <= 1 && a > -1"),
+    ],
+)
+def test_values_in_an_order_are_found_without_the_solver(one: str, other: str) -> None:
+    assert isinstance(ask(one, other), Overlap)

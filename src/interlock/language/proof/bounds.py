@@ -36,6 +36,8 @@ from interlock.language.expressions.cel_ast import (
 from interlock.language.expressions.literals import Scalar, literal
 from interlock.language.proof.claim import All, Any, Claim, Not, Opaque, Test
 
+CASES_MAX = 32
+
 Number: TypeAlias = int | float
 Box: TypeAlias = dict[str, "Range"]
 
@@ -193,6 +195,61 @@ def claim_box(claim: Claim, wanted: bool = True) -> Box | None:
             if isinstance(claim, All) is wanted:
                 return reduce(meet, boxes, itself)
             return meet(reduce(join, boxes, None), itself)
+
+
+def claim_cases(claim: Claim, wanted: bool = True) -> list[Box]:
+    """Say what must hold for a claim to come to `wanted`, case by case: one of them is given.
+
+    Bounds of `a || b` on the whole forget which values come together; those of its cases do not.
+    """
+    match claim:
+        case Test(expression):
+            return cases(expression.tree, wanted)
+        case Not(inner):
+            return claim_cases(inner, not wanted)
+        case All(parts) | Any(parts):
+            listed = [claim_cases(part, wanted) for part in parts]
+            return every(listed) if isinstance(claim, All) is wanted else some(listed)
+        case _:
+            found = claim_box(claim, wanted)
+            return [] if found is None else [found]
+
+
+def cases(node: Node, wanted: bool = True) -> list[Box]:
+    """Say what must hold for an expression to come to `wanted`, case by case."""
+    if isinstance(node, Call):
+        match node.function, node.operands:
+            case "!_", (inner,):
+                return cases(inner, not wanted)
+            case "_&&_" | "_||_" as operator, operands:
+                listed = [cases(part, wanted) for part in operands]
+                return every(listed) if (operator == "_&&_") is wanted else some(listed)
+            case _:
+                pass
+    found = box(node, wanted)
+    return [] if found is None else [found]
+
+
+def every(listed: Iterable[list[Box]]) -> list[Box]:
+    """Join cases of which one of each is given; those that contradict each other are left out."""
+    found: list[Box] = [{}]
+    for other in listed:
+        met = (meet(one, two) for one in found for two in other)
+        found = _few([case for case in met if case is not None])
+    return found
+
+
+def some(listed: Iterable[list[Box]]) -> list[Box]:
+    """Put cases together of which one of any is given."""
+    return _few([case for one in listed for case in one])
+
+
+def _few(found: list[Box]) -> list[Box]:
+    """Take many cases for one: what holds in all of them."""
+    if len(found) <= CASES_MAX:
+        return found
+    joined = reduce(join, found, None)
+    return [] if joined is None else [joined]
 
 
 def claim_text(claim: Claim) -> str:

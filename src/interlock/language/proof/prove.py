@@ -41,7 +41,16 @@ from interlock.language.expressions.cel_ast import (
     children,
 )
 from interlock.language.expressions.literals import EPOCH, Scalar, moment
-from interlock.language.proof.bounds import Box, Range, bounded, claim_box, meet, pick
+from interlock.language.proof.bounds import (
+    Box,
+    Range,
+    bounded,
+    claim_box,
+    claim_cases,
+    every,
+    meet,
+    pick,
+)
 from interlock.language.proof.claim import (
     All,
     Any,
@@ -79,6 +88,9 @@ TIMEOUT_MS = 2000
 STEPS_PER_MS = 3000  # z3's own count; about what it does in a millisecond on a slow machine
 ROUNDS = 12  # examples that are tried before giving up
 SIZE_MAX = 1000  # members of a list in an example
+
+ALWAYS = "always"  # an example in words, where no value matters
+UNREAD = CelType("dyn")  # the type of a variable that is only asked after
 
 SCALARS = (BOOL, INT, UINT, DOUBLE, STRING, TIMESTAMP, DURATION)
 CENTURY = (datetime(2000, 1, 1, tzinfo=UTC) - EPOCH) // timedelta(seconds=1) * 10**9
@@ -205,6 +217,7 @@ class Prover:
         self._presence = dict(presence or {})
         self._timeout_ms = timeout_ms
         self._boxes: dict[int, tuple[Claim, Box | None]] = {}
+        self._split: dict[int, tuple[Claim, list[Box]]] = {}
         self._variables: dict[str, dict[str, CelType]] = {}
         self._formulas: dict[bool, Formulas | None] = {}
 
@@ -232,12 +245,20 @@ class Prover:
     def _decide(self, claims: tuple[Claim, ...]) -> _Example | Undecided | None:
         """Give an example, or None for a proof that there is none."""
         variables = self._variables_of(claims)
-        box = reduce(meet, map(self._box, claims), self._declared(variables))
-        if box is None:
+        declared = self._declared(variables)
+        box = reduce(meet, map(self._box, claims), declared)
+        if box is None or declared is None:
             return None
         example = self._tried(claims, variables, self._guess(claims, variables, box))
         if example is not None:
             return example
+        cases = every([[declared], *map(self._cases, claims)])
+        if not cases:
+            return None
+        for case in cases:
+            example = self._tried(claims, variables, self._guess(claims, variables, case))
+            if example is not None:
+                return example
         return self._solve(claims, variables)
 
     # The cheap half
@@ -248,6 +269,12 @@ class Prover:
         known = self._boxes.get(id(claim))
         if known is None:
             known = self._boxes[id(claim)] = (claim, claim_box(claim))
+        return known[1]
+
+    def _cases(self, claim: Claim) -> list[Box]:
+        known = self._split.get(id(claim))
+        if known is None:
+            known = self._split[id(claim)] = (claim, claim_cases(claim))
         return known[1]
 
     def _variables_of(self, claims: Iterable[Claim]) -> dict[str, CelType]:
@@ -261,7 +288,7 @@ class Prover:
                 found |= known
         for name, of in self._presence.items():
             if name in found:
-                found.setdefault(of, CelType("dyn"))
+                found.setdefault(of, UNREAD)
         return {name: found[name] for name in sorted(found)}
 
     def _declared(self, variables: Mapping[str, CelType]) -> Box | None:
@@ -275,7 +302,7 @@ class Prover:
         self, claims: Iterable[Claim], variables: Mapping[str, CelType], box: Box
     ) -> "_Values":
         """Choose values within the bounds: good enough for most claims that can be true."""
-        values = _Values()
+        values, scalars = _Values(), dict[str, Scalar]()
         for name, type_ in variables.items():
             if name in self._presence:
                 continue
@@ -286,8 +313,13 @@ class Prover:
             values.given[name] = _plain(type_)
             if type_ in SCALARS:
                 chosen = pick(box.get(name, Range()), type_)
-                if chosen is not None and (name in box or type_ not in (TIMESTAMP,)):
+                if chosen is None or (name not in box and type_ == TIMESTAMP):
+                    chosen = CENTURY if type_ == TIMESTAMP else 0 if type_ == DURATION else None
+                if chosen is not None:
+                    scalars[name] = chosen
                     values.given[name] = _python(chosen, type_)
+        for name, chosen in _put_in_order(scalars, variables, box):
+            values.given[name] = _python(chosen, variables[name])
         for name in sorted({name for claim in claims for name in opaques(claim)}):
             wanted = box.get(f"guard {name}", Range())
             values.guards[name] = True in wanted
@@ -312,11 +344,16 @@ class Prover:
         if not all(truth(claim, given, values.guards) is True for claim in claims):
             return None
         shown = {name: value for name, value in values.given.items() if name in variables}
-        parts = [f"{name} = {self._text(name, value)}" for name, value in shown.items()]
+        parts = [
+            f"{name} is there"  # and whatever it is, nothing reads it
+            if variables[name] == UNREAD
+            else f"{name} = {self._text(name, value)}"
+            for name, value in shown.items()
+        ]
         parts += [f"{name} is absent" for name in values.absent]
         parts += [f"{name} is {str(says).lower()}" for name, says in values.guards.items()]
         return _Example(
-            shown, dict(values.guards), tuple(values.absent), ", ".join(parts) or "always"
+            shown, dict(values.guards), tuple(values.absent), ", ".join(parts) or ALWAYS
         )
 
     def _text(self, name: str, value: object) -> str:
@@ -466,6 +503,40 @@ class _Values:
     given: dict[str, object] = field(default_factory=dict)
     guards: dict[str, bool] = field(default_factory=dict)
     absent: list[str] = field(default_factory=list)
+
+
+def _put_in_order(
+    scalars: dict[str, Scalar], variables: Mapping[str, CelType], box: Box
+) -> Iterator[tuple[str, Scalar]]:
+    """Choose other values for variables whose order to another one is bounded."""
+    for key, signs in box.items():
+        word, *rest = key.split(" ")
+        if word != "order" or len(rest) != 3 or signs.only is None:
+            continue
+        left, right = rest[1:]
+        if left not in scalars or right not in scalars:
+            continue
+        for sign, operator, mirrored in (
+            (0, "_==_", "_==_"),
+            (-1, "_>_", "_<_"),
+            (1, "_<_", "_>_"),
+        ):
+            if sign in signs.only:
+                moved = _moved(right, operator, scalars[left], variables, box)
+                moved = moved or _moved(left, mirrored, scalars[right], variables, box)
+                if moved is not None:
+                    scalars[moved[0]] = moved[1]
+                    yield moved
+                    break
+
+
+def _moved(
+    name: str, operator: str, beside: Scalar, variables: Mapping[str, CelType], box: Box
+) -> tuple[str, Scalar] | None:
+    """Choose a value that compares so with another one, within its own bounds."""
+    within = box.get(name, Range()).meet(bounded(operator, beside, variables[name]))
+    chosen = None if within is None else pick(within, variables[name])
+    return None if chosen is None else (name, chosen)
 
 
 def _free(node: Node, bound: frozenset[str]) -> Iterator[tuple[str, CelType]]:
