@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from interlock.core.declaration import check_declaration
-from interlock.language import loads, loads_declaration
+from interlock.language import DefinitionError, loads, loads_declaration
 from tests.docs.pages import DOCS, PAGES, ROOT, code_blocks, placed_blocks
 from tests.support.postgres import database
 
@@ -81,9 +81,24 @@ def test_both_forms_of_the_declaration_say_the_same() -> None:
     assert loads_declaration(yaml_text, file="page.yaml") == declaration
 
 
+#: A machine, and what it is refused with if a block says so.
+MACHINE = re.compile(
+    r"^```yaml\n(?P<machine>(?:(?!```).*\n)*?machine: (?:(?!```).*\n)+)```\n"
+    r"(?:\n```text\n(?P<refusal>error.*)\n)?",
+    re.MULTILINE,
+)
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if code_blocks(page, "yaml")])
-def test_every_machine_on_a_page_compiles(page: Path) -> None:
-    machines = [block for block in code_blocks(page, "yaml") if re.search("^machine:", block, re.M)]
-    for block in machines:
-        loads(block)
+def test_every_machine_on_a_page_compiles_or_is_refused_as_it_says(page: Path) -> None:
+    machines = [*MACHINE.finditer(page.read_text(encoding="utf-8"))]
+    written = [block for block in code_blocks(page, "yaml") if re.search("^machine:", block, re.M)]
+    assert [found["machine"] for found in machines] == written
+    for found in machines:
+        if found["refusal"] is None:
+            loads(found["machine"])
+            continue
+        with pytest.raises(DefinitionError) as refusal:
+            loads(found["machine"])
+        assert found["refusal"] in str(refusal.value)
     assert machines or page.name != "definitions.md"

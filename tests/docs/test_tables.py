@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -14,6 +15,7 @@ from interlock.core import declaration, rejection
 from interlock.core.audit import INVARIANTS
 from interlock.core.rejection import Rejected
 from interlock.language import machine_schema
+from interlock.language.expressions import syntax
 from interlock.store.url import POSTGRES_SETTINGS, parse_postgres
 from tests.docs.pages import DOCS, ROOT, code_blocks, table, words
 from tests.support.machines import BATCH
@@ -94,7 +96,7 @@ def test_the_table_of_settings_of_postgresql_is_the_settings() -> None:
 
 
 #: What makes a fault, by a code that comes first or is called so.
-MAKERS = ("fault", "error", "diagnostic", "Diagnostic", "Defect", "report", "_report", "_add")
+MAKERS = ("fault", "error", "diagnostic", "Diagnostic", "Defect", "report", "_report", "warn")
 
 
 def codes_of(*files: Path) -> set[str]:
@@ -122,7 +124,8 @@ def test_the_tables_of_codes_are_the_codes_of_the_checks() -> None:
     of_files = {words(code)[0] for code, _ in table(DECLARATIONS, "code", "what is wrong")}
     machines = table(DEFINITIONS, "code", "what is wrong with a machine")
     of_machines = {words(code)[0] for code, _ in machines}
-    assert of_files | of_machines == codes_of(*(SOURCES / "language").glob("*.py"))
+    of_expressions = {*get_args(syntax.Code)}
+    assert of_files | of_machines == of_expressions | codes_of(*(SOURCES / "language").glob("*.py"))
     assert "duplicate-key" in of_files
     assert "automatic-cycle" in of_machines
 

@@ -1,6 +1,7 @@
 """Compiled machines against a plain interpreter of their documents, on random statecharts."""
 
 import json
+from itertools import product
 from typing import Any
 
 from hypothesis import assume, event, given
@@ -8,8 +9,11 @@ from hypothesis import strategies as st
 
 from interlock.core.declaration import check_declaration
 from interlock.language.condition import Check, Condition, Expr
-from interlock.language.definition import Definition, compile_document
+from interlock.language.condition import tests as in_all
+from interlock.language.definition import Definition, compile_document, restore
 from interlock.language.document import read_document
+from interlock.language.evaluation import holds
+from interlock.language.flatten import Branch
 from tests.support.charts import EVENTS, charts, shuffled, truths
 from tests.support.interpreter import RAISED_MAX, Interpreter
 from tests.support.running import Running
@@ -80,3 +84,47 @@ def test_the_flat_declaration_is_one_that_the_core_accepts(document: dict[str, A
     assert check_declaration(declaration) == []
     actions = [(t["from_state"], t["action"]) for t in declaration["transitions"]]
     assert len(actions) == len(set(actions))
+
+
+@examples(40)
+@given(charts())
+def test_a_definition_is_restored_from_its_document(document: dict[str, Any]) -> None:
+    definition = compiled(document)
+    assume(definition is not None)
+    assert definition is not None
+    again = restore(definition.document)
+    assert again == definition
+    assert again.document == definition.document
+    assert again.declaration == definition.declaration
+    assert (again.data, again.events) == (definition.data, definition.events)
+    for branch in definition.flat.branches:
+        for test in in_all(branch.when):
+            if isinstance(test, Expr):
+                found = again.expression(test.text, branch)
+                assert found == definition.expression(test.text, branch)
+
+
+@examples(25)
+@given(charts())
+def test_of_what_compiles_no_event_ever_takes_two_ways(document: dict[str, Any]) -> None:
+    """Regions may leave each other here; whatever the tests say, one branch at most is true."""
+    del document["conflicts"]
+    definition, found = compile_document(read_document(json.dumps(document)), states_max=300)
+    event(f"refused: {', '.join(sorted({f.code for f in found if f.severity == 'error'})) or 'no'}")
+    assume(definition is not None)
+    assert definition is not None
+    ways: dict[tuple[object, ...], list[Branch]] = {}
+    for branch in definition.flat.branches:
+        ways.setdefault((branch.from_state, branch.trigger, branch.owner), []).append(branch)
+    for branches in (several for several in ways.values() if len(several) > 1):
+        names = sorted({named(test) for branch in branches for test in in_all(branch.when)})
+        for values in product([False, True], repeat=len(names)):
+            true = taken(branches, dict(zip(names, values, strict=True)))
+            assert len({branch.places for branch in true}) <= 1, true
+
+
+def taken(branches: list[Branch], says: dict[str, bool]) -> list[Branch]:
+    def ask(test: Expr | Check) -> bool:
+        return says[named(test)]
+
+    return [branch for branch in branches if holds(branch.when, ask, ask)]

@@ -17,21 +17,30 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.option(
+    "--require-proof",
+    is_flag=True,
+    help="Fail where branches are not proved to exclude each other because no solver is installed.",
+)
+@click.option("--no-proof", is_flag=True, help="Prove nothing.")
 @json_option
 @pass_session
-def check(session: Session, files: tuple[str, ...]) -> None:
+def check(session: Session, files: tuple[str, ...], require_proof: bool, no_proof: bool) -> None:
     """Check machines and declarations in files; - is stdin.
 
-    All faults are shown, each at its place in the file.
+    All faults are shown, each at its place in the file. Branches of a choice are proved to exclude
+    each other, which may need the solver of interlock[prove].
 
     \b
     Example:
       interlock check orders.machine.json
     """
+    if require_proof and no_proof:
+        raise click.UsageError("--require-proof and --no-proof exclude each other")
     found: list[Diagnostic] = []
     definitions = []
     for file in files:
-        summary, here = _checked(file)
+        summary, here = _checked(file, prove=not no_proof, require_proof=require_proof)
         found += here
         if summary is not None:
             definitions.append(summary)
@@ -47,7 +56,9 @@ def check(session: Session, files: tuple[str, ...]) -> None:
         raise Unsound("invalid-declaration", f"{counted(faults, 'fault')} in {where}")
 
 
-def _checked(file: str) -> "tuple[dict[str, Any] | None, list[Diagnostic]]":
+def _checked(
+    file: str, *, prove: bool, require_proof: bool
+) -> "tuple[dict[str, Any] | None, list[Diagnostic]]":
     """Say what a file defines, unless it has faults, and what was found in it."""
     from interlock.core.declaration import declaration_digest, declaration_text
     from interlock.language import DefinitionError, compile_document, declaration_of, is_machine
@@ -55,12 +66,13 @@ def _checked(file: str) -> "tuple[dict[str, Any] | None, list[Diagnostic]]":
     try:
         document = read_file(file)
         if is_machine(document):
-            definition, found = compile_document(document)
+            definition, found = compile_document(document, prove=prove, require_proof=require_proof)
             if definition is None:
                 return None, found
             counts = len(definition.states), len(definition.flat.branches)
             named = ("machine", definition.name, definition.version, definition.digest)
-            return _summary(file, *named, *counts), found
+            summary = _summary(file, *named, *counts)
+            return {**summary, "unproved": len(definition.unproved)}, found
         declaration = declaration_of(document)
     except DefinitionError as error:
         return None, [*error.diagnostics]
@@ -97,6 +109,8 @@ def _show(file: str, summary: dict[str, Any] | None, found: "list[Diagnostic]") 
     if summary is not None:
         states = counted(summary["states"], "state")
         transitions = counted(summary["transitions"], "transition")
+        if unproved := summary.get("unproved"):
+            transitions += f", {counted(unproved, 'pair')} of branches not proved"
         say(f"{file}: ok, {states}, {transitions}, digest {summary['digest']}")
 
 

@@ -22,10 +22,13 @@ from interlock.language.definition import (
     is_machine,
     load,
     loads,
+    restore,
 )
+from interlock.language.determinism import Unproved
 from interlock.language.diagnostic import DefinitionError, Diagnostic, in_order
 from interlock.language.document import Document, load_document, read_document
 from interlock.language.draw import dot, mermaid
+from interlock.language.evaluation import holds
 from interlock.language.node import BUDGETS, Budgets
 from interlock.language.schema import machine_schema
 
@@ -36,11 +39,13 @@ __all__ = [
     "DefinitionError",
     "Diagnostic",
     "Document",
+    "Unproved",
     "check_document",
     "compile_document",
     "declaration_of",
     "define",
     "dot",
+    "holds",
     "in_order",
     "is_machine",
     "load",
@@ -51,4 +56,5 @@ __all__ = [
     "machine_schema",
     "mermaid",
     "read_document",
+    "restore",
 ]

@@ -15,6 +15,7 @@ A broken rule does not end the reading: all of them are reported at once. A synt
 or undecodable bytes do end it.
 """
 
+import json
 import math
 import os
 from collections.abc import Mapping
@@ -28,6 +29,7 @@ from interlock.language.core_schema import is_number, meaning
 from interlock.language.diagnostic import DefinitionError, Diagnostic, Severity
 from interlock.language.json_events import JsonSyntaxError, json_events
 from interlock.language.node import BUDGETS, Budgets, Node, compose
+from interlock.language.scalar import columns_before
 from interlock.language.source import UNFIT, Mark, Source, character, decode
 from interlock.language.yaml_events import yaml_events
 
@@ -49,6 +51,18 @@ class Document:
     key_marks: Mapping[Path, Mark]
     source: Source
 
+    def at(self, path: Path) -> Any:
+        """Give the value at a path; of what is not there, None."""
+        value = self.value
+        for key in path:
+            if isinstance(value, dict):
+                value = value.get(key)
+            elif isinstance(value, list) and isinstance(key, int) and key < len(value):
+                value = value[key]
+            else:
+                return None
+        return value
+
     def mark(self, path: Path, *, key: bool = False) -> Mark:
         """Find the place of a value or its key; of what is not there, the place of its parent."""
         if key and path in self.key_marks:
@@ -56,6 +70,15 @@ class Document:
         while path not in self.marks:
             path = path[:-1]
         return self.marks[path]
+
+    def mark_within(self, path: Path, text: str, offset: int) -> Mark:
+        """Find the place of a character of a text, or its start where that is not certain.
+
+        It is certain where the text is written on one line, in quotes or not.
+        """
+        mark = self.mark(path)
+        before = columns_before(self.source.rest_of_line(mark), text, offset)
+        return mark if before is None else Mark(mark.line, mark.column + before)
 
     def diagnostic(
         self,
@@ -105,6 +128,22 @@ def read_document(
     if reader.faults:
         raise DefinitionError(reader.faults.values())
     return Document(value=value, marks=reader.marks, key_marks=reader.key_marks, source=source)
+
+
+def plain_document(text: str) -> Document:
+    """Read JSON that was read and written before: quickly, for nothing in it has a place.
+
+    Raises:
+        DefinitionError: it is not a mapping in JSON.
+    """
+    source = Source(text)
+    try:
+        value = json.loads(text)
+    except ValueError as fault:
+        raise source.error("yaml-syntax", f"the text is no JSON: {fault}", 0) from None
+    if not isinstance(value, dict):
+        raise source.error("wrong-type", "the text holds no mapping", 0)
+    return Document(value=value, marks={(): Mark(1, 1)}, key_marks={}, source=source)
 
 
 def _root(source: Source, budgets: Budgets) -> Node:

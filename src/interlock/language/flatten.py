@@ -69,13 +69,19 @@ class Branch:
 
 
 class Overlap(NamedTuple):
-    """Two transitions of which only one may be taken, by their conditions where they stand."""
+    """Two transitions of which only one may be taken, by their conditions where they stand.
+
+    Attributes:
+        state: a flat state in which they stand like this.
+        given: what else holds where one of them could be taken: no inner state takes another.
+    """
 
     state: str
     trigger: Trigger
     one: Transition
     other: Transition
     conditions: tuple[Condition, Condition]
+    given: Condition = ALWAYS
 
 
 @dataclass(slots=True)
@@ -162,7 +168,7 @@ class _Walk:
         self._names: dict[Configuration, str] = {}
         self._owed: list[Configuration] = []
         self._branches: list[Branch] = []
-        self._overlaps: dict[tuple[int, int], Overlap] = {}
+        self._overlaps: dict[tuple[object, ...], Overlap] = {}
         self._clashes: list[tuple[Branch, Branch]] = []
 
     def run(self) -> Flat:
@@ -263,7 +269,7 @@ class _Walk:
             if literals is None:
                 continue
             chosen = dict.fromkeys(o.taken for o in combination if o.taken is not None)
-            taken = self._without_conflicts(configuration, trigger, list(chosen))
+            taken = self._without_conflicts(configuration, trigger, list(chosen), literals)
             if taken:
                 cases.setdefault(taken, []).append(literals)
         variants: list[_Variant] = []
@@ -278,25 +284,29 @@ class _Walk:
     def _options(
         self, configuration: Configuration, trigger: Trigger, owner: State | None
     ) -> list[list[_Option]]:
-        now = {state.path for state in active(configuration)}
-        name = self._names[configuration]
+        now = active(configuration)
         if owner is not None:  # a timer, or an end: no other state has a say in it
             chains = [[owner]]
         else:
             chains = [[leaf, *leaf.around()] for leaf in configuration]
-        listed = [[*self._chain(chain, trigger, now, name)] for chain in chains]
+        listed = [[*self._chain(chain, trigger, now, configuration)] for chain in chains]
         return [
             options for options in listed if any(option.taken is not None for option in options)
         ]
 
     def _chain(
-        self, chain: Sequence[State], trigger: Trigger, now: set[str], name: str
+        self,
+        chain: Sequence[State],
+        trigger: Trigger,
+        now: set[State],
+        configuration: Configuration,
     ) -> Iterator[_Option]:
         """List what a region may do: the innermost transition that may be taken wins."""
         passed: Literals = {}
+        paths = {state.path for state in now}
         for state in chain:
             here = [one for one in state.transitions if one.trigger == trigger]
-            conditions = [settle(one.when, now.__contains__) for one in here]
+            conditions = [settle(one.when, paths.__contains__) for one in here]
             denied: Literals | None = passed
             for place, (one, condition) in enumerate(zip(here, conditions, strict=True)):
                 before: Literals | None = denied if one.ordered else passed
@@ -308,8 +318,8 @@ class _Walk:
                 if not one.ordered:
                     for other, its in zip(here[:place], conditions[:place], strict=True):
                         if its != NEVER:
-                            pair = Overlap(name, trigger, other, one, (its, condition))
-                            self._overlaps.setdefault((id(other), id(one)), pair)
+                            whens = (its, condition)
+                            self._add_overlap(configuration, trigger, (other, one), whens, passed)
                 if denied is not None:
                     denied = None if condition == ALWAYS else join(denied, {condition: False})
             if denied is None:
@@ -317,8 +327,31 @@ class _Walk:
             passed = denied
         yield _Option(passed, None)
 
+    def _add_overlap(
+        self,
+        configuration: Configuration,
+        trigger: Trigger,
+        pair: tuple[Transition, Transition],
+        conditions: tuple[Condition, Condition],
+        literals: Literals,
+    ) -> None:
+        """Note two transitions, once for each way in which they meet.
+
+        What is required in a state decides what is known to be there: that is another way.
+        """
+        required = {name for state in active(configuration) for name in state.requires}
+        given = disjunction([literals])
+        key = (*map(id, pair), conditions, given, frozenset(required))
+        if key not in self._overlaps:
+            name = self._names[configuration]
+            self._overlaps[key] = Overlap(name, trigger, *pair, conditions, given)
+
     def _without_conflicts(
-        self, configuration: Configuration, trigger: Trigger, taken: list[Transition]
+        self,
+        configuration: Configuration,
+        trigger: Trigger,
+        taken: list[Transition],
+        literals: Literals,
     ) -> tuple[Transition, ...]:
         """Leave out what would leave a state that another transition leaves as well.
 
@@ -342,9 +375,7 @@ class _Walk:
                         settle(other.when, now.__contains__),
                         settle(one.when, now.__contains__),
                     )
-                    name = self._names[configuration]
-                    pair = Overlap(name, trigger, other, one, whens)
-                    self._overlaps.setdefault((id(other), id(one)), pair)
+                    self._add_overlap(configuration, trigger, (other, one), whens, literals)
         return tuple(sorted(kept, key=lambda one: one.source.order))
 
     def _steps(

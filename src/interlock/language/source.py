@@ -45,6 +45,10 @@ class Source:
         line = bisect_right(self._starts, index)
         return Mark(line, index - self._starts[line - 1] + 1)
 
+    def rest_of_line(self, mark: Mark) -> str:
+        """Give a line from a place on."""
+        return self._lines[mark.line - 1][mark.column - 1 :]
+
     def diagnostic(
         self,
         code: str,

@@ -121,7 +121,8 @@ def _entered(
     remembered: dict[State, tuple[State, ...]],
 ) -> Step:
     now = {*stays, *entering.states}
-    leaves = [state for state in now if not any(child in now for child in state.children)]
+    around = {state.parent for state in now}
+    leaves = [state for state in now if state not in around]
     new = [state for state in entering.states.difference(stays) if state.path]
     return Step(in_order(leaves), left, in_order(new), remembered)
 

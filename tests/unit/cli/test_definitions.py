@@ -1,6 +1,7 @@
 """`check` and `draw`."""
 
 import json
+import sys
 
 import pytest
 
@@ -129,3 +130,59 @@ def test_check_shows_the_faults_of_a_machine(run: CommandLine) -> None:
     assert result.exit_code == 1
     assert "orders.yaml:5:20: error[unknown-state]: there is no state `payed`" in result.stdout
     assert "did you mean `paid`?" in result.stdout
+
+
+CHOICE = """machine: claims
+version: 1
+data: {amount: {type: integer}, limit: {type: integer}}
+initial: open
+states:
+  open:
+    on:
+      decide:
+        - {to: small, when: "data.amount > data.limit && data.limit > 5"}
+        - {to: large, when: "data.amount < 3 && data.limit != 0"}
+  small: {final: true}
+  large: {final: true}
+"""
+
+
+def test_check_proves_unless_it_is_told_not_to(run: CommandLine) -> None:
+    pytest.importorskip("z3")
+    (run.folder / "claims.yaml").write_text(CHOICE)
+    proved = run.ok("check", "claims.yaml", "--require-proof")
+    assert proved.startswith("claims.yaml: ok, 3 states, 2 transitions, digest ")
+    told = run.ok("check", "claims.yaml", "--no-proof")
+    assert told == proved.replace("2 transitions", "2 transitions, 1 pair of branches not proved")
+    (definition,) = run.json("check", "claims.yaml", "--no-proof")["definitions"]
+    assert definition["unproved"] == 1
+    (definition,) = run.json("check", "claims.yaml")["definitions"]
+    assert definition["unproved"] == 0
+
+
+def test_check_fails_without_a_solver_only_where_a_proof_is_required(
+    run: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "z3", None)
+    (run.folder / "claims.yaml").write_text(CHOICE)
+    told = run.ok("check", "claims.yaml")
+    assert "claims.yaml:10:11: warning[undecided-overlap]: in `open`, `decide` may lead by" in told
+    assert "1 pair of branches not proved" in told
+    result = run("check", "claims.yaml", "--require-proof")
+    assert result.exit_code == 1
+    assert "claims.yaml:10:11: error[undecided-overlap]" in result.stdout
+    assert "interlock: invalid-declaration: 1 fault in 1 of 1 file\n" in result.stderr
+
+
+def test_check_shows_values_for_which_two_branches_are_true(run: CommandLine) -> None:
+    (run.folder / "claims.yaml").write_text(CHOICE.replace("data.amount < 3", "data.amount < 30"))
+    result = run("check", "claims.yaml")
+    assert result.exit_code == 1
+    assert "error[nondeterministic]: in `open`, `decide` leads by both ways when data.amount =" in (
+        result.stdout
+    )
+
+
+def test_check_proves_or_does_not(run: CommandLine) -> None:
+    told = run.misused("check", MACHINE, "--require-proof", "--no-proof")
+    assert "--require-proof and --no-proof exclude each other" in told
