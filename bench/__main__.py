@@ -1,4 +1,4 @@
-"""Run the benchmarks and print the table: `python -m bench [sqlite] [postgres] [--quick]`."""
+"""Run the benchmarks: `python -m bench [sqlite] [postgres] [compiler] [--quick]`."""
 
 import argparse
 import os
@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench import fires, postgres, records
+from bench import compile, fires, postgres, records
 from bench.harness import Figure
 
 
@@ -29,12 +29,18 @@ def on_postgres(folder: Path, *, quick: bool) -> Iterator[Figure]:
         )
 
 
-DATABASES = {"sqlite": on_sqlite, "postgres": on_postgres}
+def of_the_compiler(folder: Path, *, quick: bool) -> Iterator[Figure]:  # noqa: ARG001
+    yield from compile.compiling(folder)
+    yield from compile.evaluating()
+    yield from compile.starting()
+
+
+SUBJECTS = {"sqlite": on_sqlite, "postgres": on_postgres, "compiler": of_the_compiler}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
-    parser.add_argument("databases", nargs="*", choices=[[], *DATABASES], metavar="DATABASE")
+    parser.add_argument("subjects", nargs="*", choices=[[], *SUBJECTS], metavar="SUBJECT")
     parser.add_argument("--quick", action="store_true", help="smaller stores, in a minute")
     parser.add_argument("--folder", type=Path, help="where to put the stores: the disk to measure")
     options = parser.parse_args()
@@ -43,9 +49,9 @@ def main() -> None:
         f"{os.cpu_count()} CPUs, {platform.system()} {platform.machine()}"
     )
     with tempfile.TemporaryDirectory(dir=options.folder or Path.cwd(), prefix=".bench-") as name:
-        for database in options.databases or DATABASES:
-            print(f"\n{database}")
-            for figure in DATABASES[database](Path(name), quick=options.quick):
+        for subject in options.subjects or SUBJECTS:
+            print(f"\n{subject}")
+            for figure in SUBJECTS[subject](Path(name), quick=options.quick):
                 print(figure, flush=True)
 
 
