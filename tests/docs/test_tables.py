@@ -16,6 +16,7 @@ from interlock.core.audit import INVARIANTS
 from interlock.core.rejection import Rejected
 from interlock.language import machine_schema
 from interlock.language.expressions import syntax
+from interlock.language.names import RESERVED, SUPERSEDED
 from interlock.store.url import POSTGRES_SETTINGS, parse_postgres
 from tests.docs.pages import DOCS, ROOT, code_blocks, table, words
 from tests.support.machines import BATCH
@@ -28,6 +29,10 @@ LEAVES = [
     kind
     for kind in vars(rejection).values()
     if isinstance(kind, type) and issubclass(kind, Rejected) and kind is not Rejected
+]
+TYPES = [
+    keys
+    for _, keys in table(DEFINITIONS, "type of state", "keys, beside `label` and `description`")
 ]
 REASONS = table(PYTHON, "reason", "exception", "meaning", "fields")
 
@@ -133,9 +138,27 @@ def test_the_tables_of_codes_are_the_codes_of_the_checks() -> None:
 def test_the_tables_of_keys_of_a_machine_are_those_of_its_schema() -> None:
     named = {word for key, _ in table(DEFINITIONS, "key", "meaning") for word in words(key)}
     schema = machine_schema()
-    parts = [schema, *(schema["$defs"][name] for name in ("stateBody", "branch"))]
+    kinds = ("atomic", "compound", "parallel", "final", "history")
+    parts = [schema, *(schema["$defs"][name] for name in (*kinds, "branch"))]
     known = {key for part in parts for key in part["properties"]}
     assert named == known - {"label", "description"}
+
+
+def test_the_table_of_types_of_states_is_the_schema() -> None:
+    parts = machine_schema()["$defs"]
+    kinds = dict(zip(("atomic", "compound", "parallel", "final", "history"), TYPES, strict=True))
+    same = {*words(kinds["atomic"])}
+    for kind, cell in kinds.items():
+        told = {*words(cell.partition(";")[0])}
+        if "the same" in cell:
+            told |= same
+        assert told == {*parts[kind]["properties"]} - {"label", "description"}, kind
+
+
+def test_the_table_of_reserved_words_is_what_is_reserved() -> None:
+    rows = table(DEFINITIONS, "word", "not the name of")
+    assert words(rows[0][0]) == [*RESERVED]
+    assert words(rows[1][0]) == [SUPERSEDED]
 
 
 def test_the_tables_of_keys_are_the_keys() -> None:

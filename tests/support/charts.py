@@ -94,7 +94,8 @@ class _Filler:
                 continue
             name = ".".join(path)
             state["on_enter"] = [f"+{name}"]
-            state["on_exit"] = [f"-{name}"]
+            if path != ("z",):
+                state["on_exit"] = [f"-{name}"]
             if not state.get("final"):
                 self._fill(path, state)
         on = self._all["top",].setdefault("on", {})

@@ -58,7 +58,7 @@ class Document:
         if inner:
             named = {self._path(child).rpartition(".")[2]: child for child in inner}
             state["states"] = {name: self._state(child) for name, child in named.items()}
-        if inner and kind in STATES:
+        if inner and kind == "parallel":
             state["order"] = [*named]
         if kind in ("parallel", "history"):
             state["type"] = kind

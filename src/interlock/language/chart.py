@@ -1,16 +1,19 @@
 """A machine document as a tree of states with its transitions, every name resolved.
 
-The document has passed its schema. What only the tree shows is found here: names of states that are
-not there, an initial child that is final, branches that no name tells apart.
+Whatever is read here is of its type, for its schema has been asked before; keys may be missing.
+What only the tree shows is found here: names of states that are not there, an initial child that is
+final, targets that can never be active together, history states that lead to themselves.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from interlock.core.declaration import Path
-from interlock.core.text import nearest
+from interlock.core.text import quoted
 from interlock.language.condition import ALWAYS, Condition, read_condition
+from interlock.language.names import nearest_hint
 
 Kind: TypeAlias = Literal["atomic", "compound", "parallel", "final", "history"]
 TriggerKind: TypeAlias = Literal["event", "always", "after", "done"]
@@ -120,7 +123,7 @@ class Chart:
 
 
 def read_chart(document: Mapping[str, Any], report: Report) -> Chart:
-    """Make the tree of a document that its schema accepts; every fault is reported."""
+    """Make the tree of a document whose shape is sound; every fault is reported."""
     root = State("", "", "compound", None, ())
     states = {"": root}
     _add_children(root, document, states)
@@ -128,6 +131,9 @@ def read_chart(document: Mapping[str, Any], report: Report) -> Chart:
         state.order = order
     for state in states.values():
         _Reader(state, document, report).read()
+    for state in states.values():
+        if state.kind == "history" and state.parent is not root:
+            _check_history(state, report)
     return Chart(root, states, document.get("conflicts") == "first-region")
 
 
@@ -136,8 +142,8 @@ def _add_children(parent: State, written: Mapping[str, Any], states: dict[str, S
 
     The keys of a mapping have no order of their own: a file whose keys were shuffled is the same.
     """
-    names = sorted(written.get("states", {}))
-    said = written.get("order", ())
+    names = sorted(written.get("states") or {})
+    said = written.get("order") or ()
     names.sort(key=lambda name: said.index(name) if name in said else len(said))
     for name in names:
         inner = written["states"][name] or {}
@@ -184,19 +190,17 @@ class _Reader:
             self._read_choice(Trigger("done"), written["on_done"], (*where, "on_done"))
         for name, choice in (written.get("after") or {}).items():
             self._read_choice(Trigger("after", name), choice, (*where, "after", name))
-        if state.kind == "final" and (state.transitions or state.children):
-            what = f"`{state.path}` is final: nothing leads out of it, and nothing is inside it"
-            self._report("wrong-type", what, where, None)
 
     def _read_initial(self) -> None:
         state, written = self._state, self._written
         key = "to" if state.kind == "history" else "initial"
         where = (*state.where, key)
         named = written.get(key)
-        if named is not None:
+        if named is not None and (state.children or state.kind == "history"):
             names = named if isinstance(named, list) else [named]
             found = [self._find(name, where, inside=state.kind != "history") for name in names]
             state.initial = tuple(target for target in found if target is not None)
+            self._check_beginning(where)
         elif state.kind == "history" and state.parent is not None:
             state.initial = (state.parent,)  # that is, the initial child of its parent
         if state.kind == "compound" and not state.path and len(state.initial) == 1:
@@ -204,6 +208,25 @@ class _Reader:
             if first.kind == "final":
                 what = f"the machine would end as it begins, in `{first.path}`"
                 self._report("initial-final", what, where, None)
+
+    def _check_beginning(self, where: Path) -> None:
+        """Check that a state begins inside itself, a history state beside itself."""
+        state = self._state
+        around = state.parent if state.kind == "history" else state
+        for target in state.initial:
+            if around is not None and not target.is_in(around):
+                of = f"`{around.path}`" if around.path else "the machine"
+                what = f"`{target.path}` is not inside {of}, where it would begin"
+                self._report("unknown-state", what, where, None)
+        self._check_together(state.initial, where)
+
+    def _check_together(self, targets: Sequence[State], where: Path) -> None:
+        """Check that targets can be active at the same time."""
+        for one, other in combinations(targets, 2):
+            if not _are_apart(_extent(one), _extent(other)):
+                what = f"`{one.path}` and `{other.path}` cannot both be led to"
+                hint = "name one state in each region of a parallel state"
+                self._report("wrong-type", what, where, hint)
 
     def _find(self, name: str, where: Path, *, inside: bool = False) -> State | None:
         """Find a state by a name: a sibling first, then outwards.
@@ -222,9 +245,8 @@ class _Reader:
             if found is not None:
                 return found
         known = {state.name for scope in scopes for state in scope.children}
-        close = nearest(name, sorted(known))
-        hint = f"did you mean `{close}`?" if close else None
-        self._report("unknown-state", f"there is no state `{name}`", where, hint)
+        hint = nearest_hint(name, sorted(known))
+        self._report("unknown-state", f"there is no state {quoted(name)}", where, hint)
         return None
 
     def _path_of(self, name: str, where: Path) -> str:
@@ -253,22 +275,25 @@ class _Reader:
         names = [] if to is None else to if isinstance(to, list) else [to]
         at = (*where, "to")
         targets = [self._find(name, at) for name in names]
-        if None in targets:
-            return
+        known = tuple(target for target in targets if target is not None)
         when = branch.get("when")
+        condition: Condition = ALWAYS
+        if when is not None:
+            condition = read_condition(when, lambda name: self._path_of(name, (*where, "when")))
+        if len(known) < len(targets):
+            return
+        self._check_together(known, at)
         found = Transition(
             source=self._state,
             trigger=trigger,
-            targets=tuple(target for target in targets if target is not None),
+            targets=known,
             label=branch.get("name") or "&".join(names) or "stay",
             where=where,
             named="name" in branch,
             choice=choice,
             ordered=ordered,
             internal=branch.get("internal") is True,
-            when=ALWAYS
-            if when is None
-            else read_condition(when, lambda name: self._path_of(name, (*where, "when"))),
+            when=condition,
             guard=branch.get("guard"),
             sets=dict(branch.get("set") or {}),
             do=_hooks(branch.get("do")),
@@ -283,3 +308,40 @@ def _hooks(written: Any) -> tuple[Hook, ...]:
         Hook(hook["raise"], raises=True) if isinstance(hook, dict) else Hook(hook)
         for hook in listed
     )
+
+
+def _extent(target: State) -> State:
+    """Give the state that a target lies in whatever a history state remembers."""
+    return target.parent if target.kind == "history" and target.parent is not None else target
+
+
+def _are_apart(one: State, other: State) -> bool:
+    """Whether two states are in different regions of a parallel state."""
+    if one is other or one.is_in(other) or other.is_in(one):
+        return False
+    return next(state for state in one.around() if other.is_in(state)).kind == "parallel"
+
+
+def _check_history(history: State, report: Report) -> None:
+    """Report a history state that leads to itself before anything is remembered."""
+    owed, seen = [history], set[State]()
+    while owed:
+        state = owed.pop()
+        if state in seen:
+            what = f"`{history.path}` leads to itself as long as nothing is remembered"
+            hint = "say with `to` where it leads the first time"
+            report("initial-missing", what, history.where, hint)
+            return
+        if state.kind == "history":
+            seen.add(state)
+            owed += first_place(state)
+
+
+def first_place(history: State) -> Sequence[State]:
+    """Give where a history state leads before anything is remembered."""
+    parent = history.parent
+    if history.initial and history.initial != (parent,):
+        return history.initial
+    if parent is None or parent.kind == "parallel":
+        return [child for child in (parent.children if parent else []) if child.kind != "history"]
+    return parent.initial

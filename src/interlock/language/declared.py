@@ -7,8 +7,8 @@ from typing import Any
 
 from interlock.language.condition import ALWAYS, text
 from interlock.language.flatten import Branch, Flat
+from interlock.language.names import SUPERSEDED
 
-SUPERSEDED = "superseded"  # the state, and the action, by which a successor takes over
 LABEL_BYTES = 480  # of a condition that stands as a guard in the declaration
 
 

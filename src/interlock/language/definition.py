@@ -39,6 +39,7 @@ from interlock.language.expressions.properties import Properties
 from interlock.language.fields import check_fields, read_fields, required_in
 from interlock.language.findings import Findings
 from interlock.language.flatten import Branch, Flat, TooManyStates, flatten
+from interlock.language.held import check_held
 from interlock.language.node import BUDGETS, Budgets
 from interlock.language.presence import check_presence, check_raised
 from interlock.language.schema import check_schema
@@ -170,6 +171,9 @@ def define(
     """
     try:
         written = json.dumps(machine, ensure_ascii=False, indent=1, allow_nan=False)
+    except RecursionError:
+        message = f"nested deeper than {budgets.depth} levels (budget `depth`)"
+        raise DefinitionError([Diagnostic(code="budget-exceeded", message=message)]) from None
     except (TypeError, ValueError) as fault:
         message = f"the mapping is not made of JSON's values: {fault}"
         raise DefinitionError([Diagnostic(code="wrong-type", message=message)]) from None
@@ -227,10 +231,12 @@ def _compiled(document: Document, prove: bool, states_max: int) -> Definition:
 def _compile(
     found: Findings, prove: bool, require_proof: bool, states_max: int
 ) -> Definition | None:
-    for fault in check_schema(found.document):
+    checked = check_schema(found.document)
+    for fault in checked.found:
         found.add(fault)
-    if found.codes & {"wrong-type", "missing-key"}:
-        return None  # what is not of its shape is not read
+    if checked.sound is None:
+        return None
+    found.document = checked.sound  # whoever reads on meets what is of its type alone
     chart = read_chart(found.document.value, found.report)
     fields = check_fields(chart, found)
     flat = None if found.has_errors else _flat(chart, found, states_max)
@@ -262,8 +268,10 @@ def _flat(chart: Chart, found: Findings, states_max: int) -> Flat | None:
         found.report("budget-exceeded", what, ("states",), "raise `states_max`, or part them")
         return None
     for one, other in flat.clashes:
-        what = f"two branches of `{one.from_state}` are both called `{one.action}`"
+        line = found.document.mark(one.places[0]).line
+        what = f"`{one.action}` of `{one.from_state}` is two branches, the first on line {line}"
         found.report("name-clash", what, other.places[0], "give each a `name`")
+    check_held(flat, chart, found.report)
     return flat
 
 

@@ -10,12 +10,15 @@ A day is 24 hours exactly. Years and months have no length of their own, so they
 import re
 
 _UNITS = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
-_SHORT = re.compile(r"(?:\d+(?:d|h|ms|m|s))+")
-_PART = re.compile(r"(\d+)(d|h|ms|m|s)")
+_SHORT = re.compile(r"(?:[0-9]+(?:d|h|ms|m|s))+")
+_PART = re.compile(r"([0-9]+)(d|h|ms|m|s)")
 _ISO = re.compile(
-    r"P(?:(?P<w>\d+)W)?(?:(?P<d>\d+)D)?"
-    r"(?P<time>T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+)(?:[.,](?P<f>\d{1,6}))?S)?)?"
+    r"P(?:(?P<w>[0-9]+)W)?(?:(?P<d>[0-9]+)D)?"
+    r"(?P<time>T(?:(?P<h>[0-9]+)H)?(?:(?P<m>[0-9]+)M)?"
+    r"(?:(?P<s>[0-9]+)(?:[.,](?P<f>[0-9]{1,6}))?S)?)?"
 )
+_CALENDAR = re.compile(r"P[^T]*[0-9][YM]")
+_DIGITS = 20  # of a count without leading zeros: more are longer than anything that is allowed
 _LONGEST = 36_500 * _UNITS["d"]  # a century: what is longer was not meant
 
 
@@ -33,7 +36,7 @@ def parse_duration(text: str) -> int:
         parts = _PART.findall(text)
         if len({unit for _, unit in parts}) < len(parts):
             raise DurationError("names a unit twice")
-        length = sum(int(count[:20]) * _UNITS[unit] for count, unit in parts)
+        length = sum(_count(count) * _UNITS[unit] for count, unit in parts)
     else:
         length = _iso(text)
     if not length:
@@ -43,14 +46,26 @@ def parse_duration(text: str) -> int:
     return length
 
 
+def is_like_duration(text: str) -> bool:
+    """Whether a text has the form of a duration, with a certain length or without."""
+    if not any("0" <= char <= "9" for char in text):
+        return False
+    return any(form.fullmatch(text) for form in (_SHORT, _ISO)) or bool(_CALENDAR.match(text))
+
+
+def _count(digits: str) -> int:
+    """Read a count, however long it is."""
+    return int(digits.lstrip("0")[:_DIGITS] or "0")
+
+
 def _iso(text: str) -> int:
     found = _ISO.fullmatch(text)
     if found is None or text[-1] in "PT":
-        if re.match(r"P[^T]*\d[YM]", text):
+        if _CALENDAR.match(text):
             raise DurationError("counts years or months, which have no length of their own; use D")
         raise DurationError("is no duration; write P3D, PT30M, 30m or 1h30m")
     weeks, days, hours, minutes, seconds = (
-        int((found[part] or "0")[:20]) for part in ("w", "d", "h", "m", "s")
+        _count(found[part] or "0") for part in ("w", "d", "h", "m", "s")
     )
     fraction = int((found["f"] or "").ljust(6, "0"))
     return (

@@ -16,7 +16,7 @@ class Findings:
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self._found: dict[tuple[str, Path | str, str], Diagnostic] = {}
+        self._found: dict[tuple[str, str, str], Diagnostic] = {}
 
     def add(self, finding: Diagnostic) -> None:
         """Add what another part has found."""
@@ -27,12 +27,12 @@ class Findings:
     ) -> None:
         """Add a fault that keeps the document from being used."""
         found = self.document.diagnostic(code, message, where, hint=hint, key=key)
-        self._found.setdefault((code, where, message), found)
+        self.add(found)
 
     def warn(self, code: str, message: str, where: Path, hint: str | None = None) -> None:
         """Add what does not keep it from being used."""
         found = self.document.diagnostic(code, message, where, hint=hint, severity="warning")
-        self._found.setdefault((code, where, message), found)
+        self.add(found)
 
     def report_within(self, fault: ExpressionFault, text: str, where: Path) -> None:
         """Add a fault of an expression, at its place inside of the text."""
@@ -40,7 +40,7 @@ class Findings:
         found = self.document.source.diagnostic(
             fault.code, fault.message, mark, path=where, hint=fault.hint
         )
-        self._found.setdefault((fault.code, where, fault.message), found)
+        self.add(found)
 
     @property
     def has_errors(self) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from interlock.language.chart import Hook, State, Transition
+from interlock.language.chart import Hook, State, Transition, first_place
 
 Configuration: TypeAlias = tuple[State, ...]
 #: What a history state remembers: the states that were active where it looks; None before that.
@@ -176,7 +176,7 @@ class _Entering:
                 found.append(target)
                 continue
             place = self._recall(target)
-            found += place if place is not None else self.meant(_first_place(target))
+            found += place if place is not None else self.meant(first_place(target))
         return found
 
     def _add_initial(self, state: State) -> None:
@@ -189,13 +189,3 @@ class _Entering:
 
     def _has_within(self, region: State, *, itself: bool = True) -> bool:
         return (itself and region in self.states) or any(s.is_in(region) for s in self.states)
-
-
-def _first_place(history: State) -> Sequence[State]:
-    """Give where a history state leads before anything is remembered."""
-    parent = history.parent
-    if history.initial and history.initial != (parent,):
-        return history.initial
-    if parent is None or parent.kind == "parallel":
-        return [child for child in (parent.children if parent else []) if child.kind != "history"]
-    return parent.initial
