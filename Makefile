@@ -7,7 +7,7 @@ SOURCES := $(wildcard src tests tools bench examples)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-all check format bench lock clean
+.PHONY: help setup demo test test-all fuzz check format bench lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -22,6 +22,10 @@ test: setup ## run the fast tests
 
 test-all: setup ## run every test
 	$(BIN)/pytest -n 2
+
+SECONDS ?= 60
+fuzz: setup ## spoil machine documents for a minute, other ones each time; SECONDS=600 for longer
+	INTERLOCK_FUZZ_SECONDS=$(SECONDS) $(BIN)/pytest tests/property/test_mutations.py
 
 check: setup ## lint, formatting, types, import contracts, lock
 	$(BIN)/ruff check $(SOURCES)

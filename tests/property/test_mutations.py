@@ -1,0 +1,114 @@
+"""Spoilt documents: whatever is done to one, it compiles, or is refused with places.
+
+`make fuzz` does this for a minute and tries new ones each time.
+"""
+
+import copy
+import json
+import os
+import secrets
+import time
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import HealthCheck, event, given, seed, settings
+
+from interlock.core.declaration import check_declaration
+from interlock.language.definition import loads
+from interlock.language.diagnostic import DefinitionError
+from interlock.language.document import read_document
+from interlock.language.schema import check_schema, machine_schema
+from interlock.language.shape import fit
+from tests.support.documents import DOCUMENTS, spoilt_texts, spoilt_values
+from tests.support.strategies import examples
+
+SECONDS = float(os.environ.get("INTERLOCK_FUZZ_SECONDS", "0"))
+
+
+def judge(text: bytes) -> None:
+    """Compile a text; nothing but a definition or placed diagnostics may come of it."""
+    lines = text.decode("utf-8", "replace").count("\n") + text.count(b"\r") + 1
+    try:
+        definition = loads(text, file="spoilt.yaml", states_max=200)
+    except DefinitionError as error:
+        refusal = error
+    else:
+        event("compiles")
+        assert check_declaration(definition.declaration) == []
+        return
+    event("refused")
+    assert any(found.severity == "error" for found in refusal.diagnostics)
+    for found in refusal.diagnostics:
+        assert found.message
+        assert found.code
+        assert 1 <= (found.line or 0) <= lines, str(found)
+        assert (found.column or 0) >= 1
+        assert found.show().startswith("spoilt.yaml:")
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_documents_are_valid_before_they_are_spoilt(name: str) -> None:
+    assert loads(DOCUMENTS[name]).flat.branches
+
+
+@examples(1500)
+@given(spoilt_texts())
+def test_a_spoilt_document_compiles_or_is_refused_with_places(text: bytes) -> None:
+    judge(text)
+
+
+@pytest.mark.skipif(not SECONDS, reason="INTERLOCK_FUZZ_SECONDS says for how long; see make fuzz")
+@pytest.mark.timeout(SECONDS + 300)
+def test_spoilt_documents_for_as_long_as_is_asked() -> None:
+    ends = time.monotonic() + SECONDS
+    tried = settings(
+        max_examples=300,
+        derandomize=False,
+        database=None,
+        deadline=None,
+        print_blob=True,
+        suppress_health_check=list(HealthCheck),
+    )
+    while time.monotonic() < ends:
+        seed(secrets.randbits(64))(tried(given(spoilt_texts())(judge)))()
+
+
+SCHEMA = machine_schema()
+VALIDATOR = jsonschema_rs.validator_for(SCHEMA)
+
+
+def without(part: Any, *words: str) -> Any:
+    """The same schema without some of its keywords, and without the patterns of names."""
+    if isinstance(part, list):
+        return [without(one, *words) for one in part]
+    if not isinstance(part, dict):
+        return part
+    dropped = {*words, "propertyNames"}
+    if part.get("pattern", "").startswith("^"):
+        dropped.add("pattern")
+    kept = {key: without(of, *words) for key, of in part.items() if key not in dropped}
+    if "properties" in part:  # its keys are no keywords
+        kept["properties"] = {key: without(of, *words) for key, of in part["properties"].items()}
+    return kept
+
+
+LENIENT = jsonschema_rs.validator_for(without(SCHEMA, "required"))
+NAMELESS = jsonschema_rs.validator_for(without(SCHEMA))
+
+
+@examples(1000)
+@given(spoilt_values())
+def test_what_does_not_fit_is_what_a_validator_refuses(value: Any) -> None:
+    document = read_document(json.dumps(value))
+    before = copy.deepcopy(document.value)
+    shape = fit(document, SCHEMA)
+    assert (shape.found == []) == NAMELESS.is_valid(value)
+    if not shape.found:
+        assert shape.sound == value
+    if shape.sound is not None:
+        assert LENIENT.is_valid(shape.sound)
+    checked = check_schema(document)
+    assert bool(checked.found) or VALIDATOR.is_valid(value)
+    assert not any(found.message == "the document is no machine" for found in checked.found)
+    assert document.value == before
