@@ -1,6 +1,7 @@
 """The documentation is true: its code runs, its links lead somewhere, its names exist."""
 
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -122,6 +123,16 @@ def test_a_verb_says_what_it_takes_and_what_it_raises(name: str) -> None:
     taken = {*inspect.signature(verb).parameters} - {"self", "id", "fires", "births"}
     assert [one for one in taken if not re.search(rf"\b{one}\b", doc)] == []
     assert "Raises:" in doc or name == "close"
+
+
+def test_the_setting_for_an_editor_names_the_file_that_the_command_writes() -> None:
+    (setting,) = code_blocks(ROOT / "README.md", "json")
+    assert json.loads(setting) == {"yaml.schemas": {"./machine.schema.json": "*.machine.yaml"}}
+    for page in (ROOT / "README.md", ROOT / "docs" / "definitions.md"):
+        text = page.read_text(encoding="utf-8")
+        assert "`interlock schema > machine.schema.json`" in text
+        assert "# yaml-language-server: $schema=machine.schema.json\n" in text
+        assert '{"yaml.schemas": {"./machine.schema.json": "*.machine.yaml"}}' in text
 
 
 @pytest.mark.parametrize("target", ["demo", "test"])

@@ -1,4 +1,4 @@
-"""`check` and `draw`: definitions and bare declarations in files."""
+"""`check`, `draw` and `schema`: definitions and bare declarations in files."""
 
 import sys
 from pathlib import Path
@@ -139,3 +139,21 @@ def draw(session: Session, file: str, format: str) -> None:
         say_json({"format": format, "text": text})
     else:
         sys.stdout.write(text)
+
+
+@click.command()
+@json_option
+@pass_session
+def schema(session: Session) -> None:
+    """Print the JSON Schema of machine documents, for editors.
+
+    \b
+    Example:
+      interlock schema > machine.schema.json
+    """
+    from interlock.language.schema import machine_schema, schema_text
+
+    if session.json:
+        say_json(machine_schema())
+    else:
+        sys.stdout.write(schema_text())

@@ -17,6 +17,7 @@ from interlock.core.text import clipped, nearest
 COMMANDS = {
     "check": "definitions.check",
     "draw": "definitions.draw",
+    "schema": "definitions.schema",
     "instantiate": "moves.instantiate",
     "fire": "moves.fire",
     "current": "reads.current",

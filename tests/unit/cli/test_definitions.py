@@ -1,10 +1,11 @@
-"""`check` and `draw`."""
+"""`check`, `draw` and `schema`."""
 
 import json
 import sys
 
 import pytest
 
+from interlock.language import machine_schema
 from tests.support.machines import BATCH, MACHINES
 from tests.unit.cli.line import MACHINE, CommandLine, on_sqlite
 
@@ -130,6 +131,13 @@ def test_check_shows_the_faults_of_a_machine(run: CommandLine) -> None:
     assert result.exit_code == 1
     assert "orders.yaml:5:20: error[unknown-state]: there is no state `payed`" in result.stdout
     assert "did you mean `paid`?" in result.stdout
+
+
+def test_schema_prints_what_editors_read(run: CommandLine) -> None:
+    told = run.ok("schema")
+    assert json.loads(told) == machine_schema()
+    assert told.count("\n") > 100  # for people too
+    assert run.json("schema") == machine_schema()
 
 
 CHOICE = """machine: claims

@@ -11,7 +11,7 @@ from tests.unit.cli.line import MACHINE, CommandLine
 
 def test_it_has_the_commands_of_the_design(run: CommandLine) -> None:
     wanted = (
-        "check draw instantiate fire current history declaration list replay verify ingest "
+        "check draw schema instantiate fire current history declaration list replay verify ingest "
         "discover dump restore conform demo completion"
     )
     assert set(COMMANDS) == set(wanted.split())
