@@ -231,3 +231,30 @@ def shuffled(draw: st.DrawFn, value: Any) -> Any:
         return [again(one) for one in part] if isinstance(part, list) else part
 
     return again(value)
+
+
+#: Names that a reader of YAML may take for something else, or that may break out of a line.
+ODD_NAMES = (
+    "on", "yes", "null", "~", "1e3", "0x1F", "12", "-", "- a", "? b", ": c", "#d", "&e", "*f", "!g",
+    "%h", "@i", "`j`", "<<", "a: b", "a #b", "a, b", "[x]", '"q"', "it's", "a\\b", "a\nb", "a\tb",
+    "日本", "a\u2028b", "\u202ex", "😀",
+)  # fmt: skip
+
+
+@st.composite
+def renamed(draw: st.DrawFn, document: State) -> State:
+    """The same machine with odd names in place of `a`, `b`, `c`, `d` and the events."""
+    plain = [*NAMES, *EVENTS, "z", "top"]
+    names = dict(zip(plain, draw(st.permutations(ODD_NAMES)), strict=False))
+
+    def again(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {names.get(key, key): again(one) for key, one in part.items()}
+        if isinstance(part, list):
+            return [again(one) for one in part]
+        if isinstance(part, str) and all(one in (*plain, "f", "h") for one in part.split(".")):
+            return ".".join(names.get(one, one) for one in part.split("."))
+        return part
+
+    machine = draw(st.sampled_from(ODD_NAMES))
+    return {**again(document), "machine": machine, "data": document["data"]}

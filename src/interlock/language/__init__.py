@@ -31,6 +31,7 @@ from interlock.language.draw import dot, mermaid
 from interlock.language.evaluation import holds
 from interlock.language.node import BUDGETS, Budgets
 from interlock.language.schema import machine_schema
+from interlock.language.write import to_yaml
 
 __all__ = [
     "BUDGETS",
@@ -57,4 +58,5 @@ __all__ = [
     "mermaid",
     "read_document",
     "restore",
+    "to_yaml",
 ]
