@@ -33,6 +33,18 @@ from interlock.store.verify import Finding, Report
 
 if TYPE_CHECKING:
     from interlock.language import Definition, DefinitionError, define, load, loads
+    from interlock.language.builder import (
+        Machine,
+        all_,
+        any_,
+        branch,
+        check,
+        first_match,
+        in_,
+        not_,
+        otherwise,
+        raise_,
+    )
     from interlock.store.async_store import AsyncStore, open_async
 
 __version__ = "0.1.0"
@@ -55,6 +67,7 @@ __all__ = [
     "InvalidRequest",
     "InvalidTransition",
     "Limits",
+    "Machine",
     "NotKnown",
     "OutcomeUnknown",
     "Page",
@@ -65,11 +78,20 @@ __all__ = [
     "Store",
     "Terminal",
     "VersionConflict",
+    "all_",
+    "any_",
+    "branch",
+    "check",
     "define",
+    "first_match",
+    "in_",
     "load",
     "loads",
+    "not_",
     "open",
     "open_async",
+    "otherwise",
+    "raise_",
 ]
 
 
@@ -78,6 +100,13 @@ _LATER = {
     "open_async": "interlock.store.async_store",
     **dict.fromkeys(
         ("Definition", "DefinitionError", "define", "load", "loads"), "interlock.language"
+    ),
+    **dict.fromkeys(
+        (
+            *("Machine", "branch", "first_match", "otherwise", "raise_"),
+            *("all_", "any_", "check", "in_", "not_"),
+        ),
+        "interlock.language.builder",
     ),
 }
 

@@ -1,6 +1,7 @@
 """The tables of the documentation name what the code has: all of it, and nothing else."""
 
 import ast
+import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import fields
@@ -14,7 +15,7 @@ from interlock.conform import conform
 from interlock.core import declaration, rejection
 from interlock.core.audit import INVARIANTS
 from interlock.core.rejection import Rejected
-from interlock.language import machine_schema
+from interlock.language import builder, machine_schema
 from interlock.language.expressions import syntax
 from interlock.language.names import RESERVED, SUPERSEDED
 from interlock.store.url import POSTGRES_SETTINGS, parse_postgres
@@ -164,6 +165,31 @@ def test_the_table_of_reserved_words_is_what_is_reserved() -> None:
 def test_the_tables_of_keys_are_the_keys() -> None:
     named = [word for key, _ in table(DECLARATIONS, "key", "value") for word in words(key)]
     assert sorted(named) == sorted([*declaration.KEYS, *declaration.TRANSITION_KEYS])
+
+
+# Machines in Python
+
+
+def test_the_table_of_machines_in_python_has_every_call_and_every_key() -> None:
+    page = DOCS / "machines-in-python.md"
+    rows = table(page, "in a file", "in Python")
+    called = {name for _, how in rows for name in re.findall(r"(\.?\w+)\(", how)}
+    functions = {
+        name
+        for name, value in vars(builder).items()
+        if inspect.isfunction(value) and value.__module__ == builder.__name__ and name[0] != "_"
+    }
+    methods = {
+        f".{name}"
+        for kind in (builder.Machine, builder.Scope, builder.State)
+        for name, value in vars(kind).items()
+        if inspect.isfunction(value) and name[0] != "_"
+    }
+    assert called | {".document", ".define"} == functions | methods | {"Machine"}
+    said = {word for key, _ in rows for word in re.findall(r"\w+", key)}
+    schema = machine_schema()
+    parts = [schema, *(schema["$defs"][name] for name in ("stateBody", "branch"))]
+    assert {key for part in parts for key in part["properties"]} - {"states"} <= said
 
 
 # Verification

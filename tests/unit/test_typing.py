@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any, assert_type
 
+import pytest
+
 import interlock
 from interlock import (
     Counts,
@@ -10,12 +12,14 @@ from interlock import (
     Finding,
     Fire,
     Instance,
+    Machine,
     Page,
     Rejected,
     Report,
     Restored,
     Store,
 )
+from interlock.language.builder import Node, State
 from tests.support.machines import TOGGLE
 
 
@@ -64,3 +68,16 @@ def test_what_is_not_public_is_refused_by_the_checker(path: Path) -> None:
             except (TypeError, interlock.InvalidDeclaration):
                 continue
             raise AssertionError("it was taken")
+
+
+def test_calls_of_a_machine_can_be_strung_together() -> None:
+    machine = Machine("m", initial="a")
+    a = assert_type(machine.state("a"), State)
+    z = assert_type(machine.final("z"), Node)
+    assert_type(a.on("go", z, guard="sign").after("P1D", [z]), State)
+    assert_type(machine.never(reach=z, without={"guard": "sign"}), Machine)
+    assert_type(machine.document(), dict[str, Any])
+    with pytest.raises(TypeError):
+        a.on("stop", z, whn="data.x")  # type: ignore[call-arg]
+    with pytest.raises(AttributeError):
+        z.on("go", a)  # type: ignore[attr-defined]
