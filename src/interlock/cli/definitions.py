@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlock.cli.arguments import FILE, read_declaration, read_file
+from interlock.cli.arguments import FILE, read_file
 from interlock.cli.ending import Unsound
 from interlock.cli.output import counted, say, say_json
 from interlock.cli.session import Session, json_option, pass_session
 
 if TYPE_CHECKING:
-    from interlock.language import Diagnostic
+    from interlock.language import Definition, Diagnostic
 
 
 @click.command()
@@ -118,23 +118,24 @@ def _show(file: str, summary: dict[str, Any] | None, found: "list[Diagnostic]") 
 @click.argument("file", metavar="FILE", type=FILE)
 @click.option(
     "--format",
-    type=click.Choice(["mermaid", "dot"]),
+    type=click.Choice(["mermaid", "dot", "svg"]),
     default="mermaid",
     show_default=True,
-    help="The tool that will draw it.",
+    help="The tool that will draw it, or svg for an image.",
 )
 @json_option
 @pass_session
 def draw(session: Session, file: str, format: str) -> None:
-    """Draw a declaration for Mermaid or Graphviz.
+    """Draw a machine or declaration, as an image or for other tools.
 
     \b
     Example:
-      interlock draw orders.machine.json --format dot | dot -Tsvg > orders.svg
+      interlock draw orders.machine.json --format svg > orders.svg
     """
-    from interlock.language import dot, mermaid
+    from interlock.language import dot, mermaid, svg
 
-    text = {"mermaid": mermaid, "dot": dot}[format](read_declaration(file))
+    write = {"mermaid": mermaid, "dot": dot, "svg": svg}[format]
+    text = write(_drawn(file))
     if session.json:
         say_json({"format": format, "text": text})
     else:
@@ -157,3 +158,20 @@ def schema(session: Session) -> None:
         say_json(machine_schema())
     else:
         sys.stdout.write(schema_text())
+
+
+def _drawn(file: str) -> "Definition | dict[str, Any]":
+    """Read what a file defines.
+
+    Raises:
+        DefinitionError: it cannot be read, or has faults.
+    """
+    from interlock.language import DefinitionError, compile_document, declaration_of, is_machine
+
+    document = read_file(file)
+    if not is_machine(document):
+        return declaration_of(document)
+    definition, found = compile_document(document, prove=False)
+    if definition is None:
+        raise DefinitionError(found)
+    return definition

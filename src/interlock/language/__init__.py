@@ -2,8 +2,8 @@
 
 A file is JSON or YAML 1.2. `read_document` gives its value and the place of every part of it;
 `load` compiles a machine to a flat declaration, `load_declaration` gives a bare one that the core
-accepts; `mermaid` and `dot` draw one. Whatever is wrong with a file comes as `DefinitionError`,
-whose diagnostics say where.
+accepts; `mermaid`, `dot` and `svg` draw either, and `to_yaml` writes a machine for people. Whatever
+is wrong with a file comes as `DefinitionError`, whose diagnostics say where.
 
     declaration = load_declaration("orders.yaml")
     print(mermaid(declaration))
@@ -27,7 +27,7 @@ from interlock.language.definition import (
 from interlock.language.determinism import Unproved
 from interlock.language.diagnostic import DefinitionError, Diagnostic, in_order
 from interlock.language.document import Document, load_document, read_document
-from interlock.language.draw import dot, mermaid
+from interlock.language.drawing import dot, mermaid, svg
 from interlock.language.evaluation import holds
 from interlock.language.node import BUDGETS, Budgets
 from interlock.language.schema import machine_schema
@@ -58,5 +58,6 @@ __all__ = [
     "mermaid",
     "read_document",
     "restore",
+    "svg",
     "to_yaml",
 ]

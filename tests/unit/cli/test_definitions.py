@@ -1,11 +1,12 @@
 """`check`, `draw` and `schema`."""
 
 import json
+import re
 import sys
 
 import pytest
 
-from interlock.language import machine_schema
+from interlock.language import dot, loads, machine_schema, mermaid, svg
 from tests.support.machines import BATCH, MACHINES
 from tests.unit.cli.line import MACHINE, CommandLine, on_sqlite
 
@@ -89,6 +90,9 @@ def test_draw(run: CommandLine, name: str) -> None:
     assert mermaid.isascii() or mermaid.replace("\n", "").isprintable()
     assert run.json("draw", file) == {"format": "mermaid", "text": mermaid}
     assert run.json("draw", file, "--format", "dot") == {"format": "dot", "text": dot}
+    image = run.ok("draw", file, "--format", "svg")
+    assert image.startswith("<svg ")
+    assert run.json("draw", file, "--format", "svg") == {"format": "svg", "text": image}
 
 
 def test_draw_refuses_what_is_no_declaration(run: CommandLine) -> None:
@@ -101,7 +105,7 @@ def test_draw_refuses_what_is_no_declaration(run: CommandLine) -> None:
 
 def test_draw_needs_a_file_and_a_known_format(run: CommandLine) -> None:
     assert "nosuch.json" in run.misused("draw", "nosuch.json")
-    assert "mermaid" in run.misused("draw", MACHINE, "--format", "svg")
+    assert "mermaid" in run.misused("draw", MACHINE, "--format", "png")
     run.misused("draw", ".")
 
 
@@ -194,3 +198,21 @@ def test_check_shows_values_for_which_two_branches_are_true(run: CommandLine) ->
 def test_check_proves_or_does_not(run: CommandLine) -> None:
     told = run.misused("check", MACHINE, "--require-proof", "--no-proof")
     assert "--require-proof and --no-proof exclude each other" in told
+
+
+@pytest.mark.parametrize("format", ["mermaid", "dot", "svg"])
+def test_draw_shows_a_machine_as_it_is_written(run: CommandLine, format: str) -> None:
+    nested = f"{MACHINE_FILE}  shop: {{initial: till, on: {{pay: paid}}, states: {{till: {{}}}}}}\n"
+    nested = nested.replace("wait: limbo", "wait: limbo, enter: shop")
+    (run.folder / "orders.yaml").write_text(nested)
+    drawn = run.ok("draw", "orders.yaml", "--format", format)
+    definition = loads(nested)
+    assert drawn == {"mermaid": mermaid, "dot": dot, "svg": svg}[format](definition)
+    assert {"shop", "till", "paid"} <= {*re.findall(r"\w+", drawn)}
+    assert "superseded" not in drawn
+
+
+def test_draw_refuses_a_machine_with_faults(run: CommandLine) -> None:
+    (run.folder / "orders.yaml").write_text(MACHINE_FILE.replace("pay: paid", "pay: payed"))
+    told = run.refused("invalid-declaration", "draw", "orders.yaml")
+    assert "orders.yaml:5:20: error[unknown-state]: there is no state `payed`" in told
