@@ -188,7 +188,8 @@ def test_the_table_of_machines_in_python_has_every_call_and_every_key() -> None:
     assert called | {".document", ".define"} == functions | methods | {"Machine"}
     said = {word for key, _ in rows for word in re.findall(r"\w+", key)}
     schema = machine_schema()
-    parts = [schema, *(schema["$defs"][name] for name in ("stateBody", "branch"))]
+    kinds = ("atomic", "compound", "parallel", "final", "history")
+    parts = [schema, *(schema["$defs"][name] for name in (*kinds, "branch"))]
     assert {key for part in parts for key in part["properties"]} - {"states"} <= said
 
 

@@ -151,7 +151,9 @@ def test_every_key_of_a_document_can_be_said() -> None:
     schema = machine_schema()
     parts = schema["$defs"]
     said = keys(document)
-    for part in (schema, parts["stateBody"], parts["moment"], parts["ordered"], parts["property"]):
+    kinds = ("atomic", "compound", "parallel", "final", "history")
+    named = [parts[name] for name in (*kinds, "moment", "ordered", "property")]
+    for part in (schema, *named):
         assert {*part["properties"]} <= said
     assert {*parts["when"]["anyOf"][1]["properties"]} <= said
 
