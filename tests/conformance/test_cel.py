@@ -7,10 +7,8 @@ pass tomorrow, and what starts to pass is to be counted.
 
 import json
 import math
-import os
 from collections import Counter
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +21,7 @@ from interlock.language.expressions.expression import (
 )
 from interlock.language.expressions.properties import BOOLEAN, INTEGER, NUMBER, STRING, Type
 from tests.docs.pages import DOCS, table
+from tests.support.shared import needed
 
 PLAIN = {"int": INTEGER, "double": NUMBER, "string": STRING, "bool": BOOLEAN}
 
@@ -34,11 +33,7 @@ INFINITE = {f"fp_math/fp_math/{x}" for x in ("divide_zero", "fp_overflow_positiv
 
 @pytest.fixture(scope="module")
 def rows() -> list[dict[str, Any]]:
-    given = os.environ.get("INTERLOCK_SHARED_CONFORMANCE")
-    folder = Path(given) if given else Path(__file__).parents[3] / "shared" / "conformance"
-    file = folder / "cel" / "simple-no-proto.jsonl"
-    if not file.is_file():
-        pytest.skip(f"no {file}: set INTERLOCK_SHARED_CONFORMANCE to where the tests are")
+    file = needed("cel/simple-no-proto.jsonl")
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 

@@ -3,7 +3,7 @@
 import ast
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import get_args
@@ -107,15 +107,21 @@ MAKERS = ("fault", "error", "diagnostic", "Diagnostic", "Defect", "report", "_re
 
 def codes_of(*files: Path) -> set[str]:
     """Find the codes in sources: constants where a fault, an error or a diagnostic is made."""
-    return {code for path in files for code in _codes(ast.parse(path.read_text(encoding="utf-8")))}
+    return called_with(files, MAKERS)
 
 
-def _codes(tree: ast.AST) -> Iterator[str]:
+def called_with(files: Iterable[Path], makers: Collection[str]) -> set[str]:
+    """Find the codes that some functions are called with."""
+    texts = (path.read_text(encoding="utf-8") for path in files)
+    return {code for text in texts for code in _codes(ast.parse(text), makers)}
+
+
+def _codes(tree: ast.AST, makers: Collection[str]) -> Iterator[str]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
         called = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
-        if called in MAKERS:
+        if called in makers:
             given = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "code")]
             for part in (part for value in given for part in ast.walk(value)):
                 code = getattr(part, "value", None)

@@ -1,7 +1,7 @@
 """A flat machine at work: a state, what history states remember, and events that were raised."""
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from interlock.language.chart import Hook, TriggerKind
 from interlock.language.condition import All, AnyOf, Condition, Not
@@ -17,6 +17,7 @@ class Running:
 
     Args:
         holds: whether an expression or a guard is true; asked for nothing else.
+        change: takes what a branch sets, each a name and an expression.
         raised_max: how many events one event may raise; the rest is forgotten.
 
     Attributes:
@@ -25,10 +26,16 @@ class Running:
     """
 
     def __init__(
-        self, flat: Flat, holds: Callable[[Condition], bool], *, raised_max: int = STEPS_MAX
+        self,
+        flat: Flat,
+        holds: Callable[[Condition], bool],
+        *,
+        change: Callable[[Sequence[tuple[str, str]]], None] = lambda _: None,
+        raised_max: int = STEPS_MAX,
     ) -> None:
         self._flat = flat
         self._holds = holds
+        self._change = change
         self._branches: dict[str, list[Branch]] = defaultdict(list)
         for branch in flat.branches:
             self._branches[branch.from_state].append(branch)
@@ -92,6 +99,7 @@ class Running:
         for branch in open_:
             self.taken.append(branch.action)
             self._remembered.update(branch.remembers)
+            self._change(branch.sets)
             self._call(branch.hooks)
             self.state = branch.to_state
         return bool(open_)
