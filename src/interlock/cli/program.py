@@ -18,6 +18,7 @@ COMMANDS = {
     "check": "definitions.check",
     "draw": "definitions.draw",
     "schema": "definitions.schema",
+    "convert": "conversion.convert",
     "instantiate": "moves.instantiate",
     "fire": "moves.fire",
     "current": "reads.current",
