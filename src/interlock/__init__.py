@@ -9,15 +9,21 @@ from typing import TYPE_CHECKING
 
 from interlock.core.entry import PURGED, Entry
 from interlock.core.rejection import (
+    DefinitionChanged,
+    EngineOwned,
+    GuardError,
     GuardNotSatisfied,
+    HookFailed,
     IdempotencyConflict,
     InvalidDeclaration,
     InvalidQuery,
     InvalidRequest,
     InvalidTransition,
+    Nondeterministic,
     NotKnown,
     OutcomeUnknown,
     Rejected,
+    StepLimit,
     StorageFailure,
     Terminal,
     VersionConflict,
@@ -32,6 +38,9 @@ from interlock.store.transfer import Page
 from interlock.store.verify import Finding, Report
 
 if TYPE_CHECKING:
+    from interlock.engine.engine import Engine
+    from interlock.engine.handle import Handle, Possible
+    from interlock.engine.hooks import Tx
     from interlock.language import Definition, DefinitionError, define, load, loads
     from interlock.language.builder import (
         Machine,
@@ -55,11 +64,17 @@ __all__ = [
     "Birth",
     "Counts",
     "Definition",
+    "DefinitionChanged",
     "DefinitionError",
+    "Engine",
+    "EngineOwned",
     "Entry",
     "Finding",
     "Fire",
+    "GuardError",
     "GuardNotSatisfied",
+    "Handle",
+    "HookFailed",
     "IdempotencyConflict",
     "Instance",
     "InvalidDeclaration",
@@ -68,15 +83,19 @@ __all__ = [
     "InvalidTransition",
     "Limits",
     "Machine",
+    "Nondeterministic",
     "NotKnown",
     "OutcomeUnknown",
     "Page",
+    "Possible",
     "Rejected",
     "Report",
     "Restored",
+    "StepLimit",
     "StorageFailure",
     "Store",
     "Terminal",
+    "Tx",
     "VersionConflict",
     "all_",
     "any_",
@@ -97,6 +116,10 @@ __all__ = [
 
 _LATER = {
     "AsyncStore": "interlock.store.async_store",
+    "Engine": "interlock.engine.engine",
+    "Handle": "interlock.engine.handle",
+    "Possible": "interlock.engine.handle",
+    "Tx": "interlock.engine.hooks",
     "open_async": "interlock.store.async_store",
     **dict.fromkeys(
         ("Definition", "DefinitionError", "define", "load", "loads"), "interlock.language"

@@ -4,9 +4,13 @@ They belong to SCION (Apache-2.0) and are not kept here; without them the tests 
 """
 
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
+import interlock
+from interlock import GuardNotSatisfied, InvalidTransition, Terminal
 from interlock.language import define
 from interlock.language.convert import Converted, ConvertError, from_scxml
 from tests.docs.pages import DOCS, table
@@ -58,6 +62,26 @@ def walked(case: ScxmlCase, converted: Converted) -> list[frozenset[str]]:
     return found
 
 
+def sent(case: ScxmlCase, converted: Converted) -> list[frozenset[str]]:
+    """Give the same, of an instance that an engine runs, a new one after each event."""
+    definition = define(converted.definition)
+    ids = {path: id for id, path in converted.states.items()}
+
+    def leaves() -> frozenset[str]:
+        return frozenset(ids[leaf] for leaf in definition.leaves(order.state))
+
+    with interlock.open("sqlite://") as store:
+        order = interlock.Engine(store, steps_max=1000).start(definition)
+        found = [leaves()]
+        for step in case.steps:
+            order = interlock.Engine(store, steps_max=1000).get(order.id)
+            with suppress(InvalidTransition, GuardNotSatisfied, Terminal):
+                order.send(converted.events[step.event])
+            found.append(leaves())
+        assert store.verify().ok
+    return found
+
+
 def outcome(case: ScxmlCase) -> str:
     try:
         converted = from_scxml(case.text, events=case.events)
@@ -67,12 +91,15 @@ def outcome(case: ScxmlCase) -> str:
     return "passed" if walked(case, converted) == wanted else "failed"
 
 
+@pytest.mark.parametrize("run", [walked, sent], ids=["flat", "engine"])
 @pytest.mark.parametrize(
     "case", [c for c in scxml_cases() if c.name not in REFUSED], ids=lambda case: case.name
 )
-def test_each_event_leads_to_the_states_that_it_should(case: ScxmlCase) -> None:
+def test_each_event_leads_to_the_states_that_it_should(
+    case: ScxmlCase, run: Callable[[ScxmlCase, Converted], list[frozenset[str]]]
+) -> None:
     converted = from_scxml(case.text, events=case.events)
-    assert walked(case, converted) == [case.initial, *(step.leaves for step in case.steps)]
+    assert run(case, converted) == [case.initial, *(step.leaves for step in case.steps)]
     assert "opaque-guard" not in [note.code for note in converted.notes]
 
 

@@ -44,7 +44,8 @@ def run_page(page: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["python.md", "declarations.md", "verification.md", "machines-in-python.md"]
+    "name",
+    ["python.md", "declarations.md", "engine.md", "verification.md", "machines-in-python.md"],
 )
 def test_the_blocks_of_the_page_run_and_give_what_it_says(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -84,7 +84,11 @@ def test_the_glossary_is_in_order() -> None:
 
 def test_the_architecture_page_names_the_modules_there_are() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text()
-    for package, heading in (("core", "The core decides"), ("language", "Machines are compiled")):
+    for package, heading in (
+        ("core", "The core decides"),
+        ("language", "Machines are compiled"),
+        ("engine", "An engine runs them"),
+    ):
         modules = {path.stem for path in (ROOT / "src/interlock" / package).rglob("[a-z]*.py")}
         section = page.partition(f"## {heading}\n")[2].partition("\n## ")[0]
         rows = re.findall(r"^\| (`.*?) \|", section, re.M)

@@ -35,10 +35,14 @@ class Interpreter:
 
     Args:
         truths: what each expression and each check comes to; it may be altered between events.
+        raised_max: how many events one event may raise; the rest is forgotten.
     """
 
-    def __init__(self, document: Written, truths: Mapping[str, bool]) -> None:
+    def __init__(
+        self, document: Written, truths: Mapping[str, bool], *, raised_max: int = RAISED_MAX
+    ) -> None:
         self._truths = truths
+        self._raised_max = raised_max
         self._states: dict[Path, Written] = {(): document}
         self._list((), document)
         self._place = {path: place for place, path in enumerate(self._states)}
@@ -132,7 +136,7 @@ class Interpreter:
                 continue
             if any(self._step("on_done", None, path) for path in self._ended()):
                 continue
-            if not self._raised or raised == RAISED_MAX:
+            if not self._raised or raised == self._raised_max:
                 break
             raised += 1
             self._step("on", self._raised.pop(0))

@@ -11,7 +11,7 @@ from interlock.core.instant import parse_instant
 from interlock.core.text import clipped
 
 if TYPE_CHECKING:
-    from interlock.language import Document
+    from interlock.language import Definition, Document
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -77,14 +77,29 @@ def id_argument(command: F) -> F:
 
 
 def read_declaration(file: str) -> dict[str, Any]:
-    """Read a declaration from a file in JSON or YAML, or from stdin.
+    """Read a declaration from a file in JSON or YAML, or from stdin; of a machine, its flat one.
 
     Raises:
         DefinitionError: it cannot be read or is not well formed.
     """
-    from interlock.language import declaration_of
+    from interlock.language import declaration_of, is_machine
 
-    return declaration_of(read_file(file))
+    document = read_file(file)
+    return compiled(document).declaration if is_machine(document) else declaration_of(document)
+
+
+def compiled(document: "Document") -> "Definition":
+    """Compile a machine.
+
+    Raises:
+        DefinitionError: something is wrong with it.
+    """
+    from interlock.language import DefinitionError, compile_document
+
+    definition, found = compile_document(document)
+    if definition is None:
+        raise DefinitionError(found)
+    return definition
 
 
 def read_file(file: str) -> "Document":

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlock.cli.arguments import FILE, id_argument, moment_option, parse_json, read_declaration
+from interlock.cli.arguments import FILE, id_argument, moment_option, parse_json, read_file
 from interlock.cli.output import say, say_json
 from interlock.cli.session import Session, json_option, pass_session, store_option
 
@@ -41,7 +41,12 @@ def instantiate(
     Example:
       interlock instantiate orders.machine.json --subject A-1001 --store sqlite:///orders.db
     """
-    declaration = read_declaration(file)
+    from interlock.language import declaration_of, is_machine
+
+    document = read_file(file)
+    if is_machine(document):
+        raise click.UsageError(f"`{file}` is a machine; `interlock start` begins its instances")
+    declaration = declaration_of(document)
     with session.made_store() as store:
         id = store.instantiate(declaration, actor, subject, metadata, at, idempotency_key=key)
         if session.json:

@@ -49,7 +49,8 @@ class Session:
             return open(_without_creating(url), tenant=self._tenant())
         except StorageFailure as failure:
             if _could_be_made(url, failure):
-                hint = "there is no store; `interlock instantiate`, `ingest` and `restore` make one"
+                what = "`interlock instantiate`, `start`, `ingest` and `restore` make one"
+                hint = f"there is no store; {what}"
                 failure.args = (f"{failure} ({hint})",)
             raise
 

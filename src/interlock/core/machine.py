@@ -135,12 +135,7 @@ def decide(
         request
     )
     if expected is not None and expected != version:
-        raise VersionConflict(
-            f"{quoted(instance_id)} is at version {version}, not {clipped(expected)}",
-            instance_id=instance_id,
-            expected_version=expected,
-            version=version,
-        )
+        raise version_conflict(snapshot, expected)
     transition = machine.lookup.get((state, action))
     if transition is None or state in machine.terminal_states:  # whatever a declaration says
         _refuse_move(machine, snapshot, action)
@@ -177,6 +172,16 @@ def decide(
     moved = (new_id, version, state, to_state, action, actor_ref, stamp, asserted)
     entry = _new(Entry, (*moved, reason, correlation, causation, worker))
     return _new(Decision, (entry, after))
+
+
+def version_conflict(snapshot: Snapshot, expected: int) -> VersionConflict:
+    """Make the refusal for an instance that is not at the version that was expected."""
+    return VersionConflict(
+        f"{quoted(snapshot.instance_id)} is at version {snapshot.version}, not {clipped(expected)}",
+        instance_id=snapshot.instance_id,
+        expected_version=expected,
+        version=snapshot.version,
+    )
 
 
 def _refuse_move(machine: Machine, snapshot: Snapshot, action: str) -> NoReturn:

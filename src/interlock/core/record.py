@@ -52,13 +52,18 @@ class Genesis(NamedTuple):
     metadata_digest: bytes | None
     idempotency_key: str | None
     request_digest: bytes | None
+    definition_digest: str | None  # of an instance that an engine began
     genesis_digest: bytes
 
 
 def genesis_digest(row: Genesis) -> bytes:
     """Make the digest that the chain of an instance starts from; `row`'s own is not read."""
-    id, declaration, begun, *said, _ = row
-    content = f"interlock/genesis/1\0{id}\0{declaration}\0{begun}\0{_told(said)}"
+    id, declaration, begun, *said, definition, _ = row
+    content = f"{id}\0{declaration}\0{begun}\0{_told(said)}"
+    if definition is None:
+        content = f"interlock/genesis/1\0{content}"
+    else:
+        content = f"interlock/genesis/2\0{content}\0{definition}"
     return _sha256(content.encode()).digest()
 
 
@@ -83,6 +88,36 @@ def _told(values: Iterable[str | bytes | None]) -> str:
         "-" if value is None else f"+{value.hex() if isinstance(value, bytes) else value}"
         for value in values
     )
+
+
+class ChangeRow(NamedTuple):
+    """One row of `data_changes` as stored, without the key of its instance (tenant, root, id).
+
+    Attributes:
+        sequence_number: of the entry that it came with; 0 is the birth.
+        ordinal: from 0, among those that came with the same entry.
+        kind: `event`, what an event brought; `patch`, a JSON Merge Patch (RFC 7396) of the data;
+            `whole`, all of it.
+    """
+
+    sequence_number: int
+    ordinal: int
+    kind: str
+    payload_id: str
+    payload_digest: bytes
+    change_digest: bytes
+
+
+def change_digest(previous: bytes, instance_id: str, row: ChangeRow) -> bytes:
+    """Make the digest of a change of data; `row`'s own is not read.
+
+    Args:
+        previous: the digest of the change before it with the same entry; of the first, the entry's
+            own, or that of the genesis.
+    """
+    number, ordinal, kind, payload_id, digest, _ = row
+    content = f"interlock/change/1\0{instance_id}\0{number}\0{ordinal}\0{kind}\0{payload_id}\0"
+    return _sha256(previous + content.encode() + digest).digest()
 
 
 # Most entries say nothing beyond the move: no payload, references or keys.

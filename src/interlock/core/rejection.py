@@ -108,13 +108,15 @@ class GuardNotSatisfied(Rejected):
     Attributes:
         state: where the instance is.
         action: what was asked for.
-        guard: the label of the guard.
+        guard: the label of the guard, or the condition that an engine found false.
+        guards: of an engine, the labels that would have to be asserted.
     """
 
     reason = "guard-not-satisfied"
     state: str
     action: str
     guard: str
+    guards: tuple[str, ...] = ()
 
 
 class InvalidQuery(Rejected):
@@ -155,6 +157,93 @@ class IdempotencyConflict(Rejected):
 
     reason = "idempotency-conflict"
     idempotency_key: str | None
+
+
+class EngineOwned(Rejected):
+    """An engine began the instance, and only an engine moves it, with its guards and hooks.
+
+    Attributes:
+        state: where the instance is.
+        action: what was asked for.
+    """
+
+    reason = "engine-owned"
+    state: str
+    action: str
+
+
+class GuardError(Rejected):
+    """A guard failed, or an expression has no value: that is an error, and never a no.
+
+    Attributes:
+        state: where the instance is.
+        action: the event, timer or automatic step that was looked at.
+        guard: the expression, or the name of the guard.
+    """
+
+    reason = "guard-error"
+    state: str
+    action: str
+    guard: str
+
+
+class HookFailed(Rejected):
+    """A hook raised, and with it everything was undone; its error is the `__cause__`.
+
+    Attributes:
+        state: the state that the instance is in, still.
+        action: what was being done.
+        hook: the name of the hook.
+    """
+
+    reason = "hook-failed"
+    state: str
+    action: str
+    hook: str
+
+
+class Nondeterministic(Rejected):
+    """Two branches are open at once, and nothing says which is taken.
+
+    Attributes:
+        state: where the instance is.
+        action: the event, timer or automatic step that leads by both.
+        branches: what they are called.
+    """
+
+    reason = "nondeterministic"
+    state: str
+    action: str
+    branches: list[str]
+
+
+class StepLimit(Rejected):
+    """What follows by itself came to no end within the steps that one call may take.
+
+    Attributes:
+        state: where the instance is.
+        action: what was asked for.
+        steps: how many were taken, and undone.
+    """
+
+    reason = "step-limit"
+    state: str
+    action: str
+    steps: int
+
+
+class DefinitionChanged(Rejected):
+    """A definition of this name and version was used before, and it meant something else.
+
+    Attributes:
+        name, version: of the definition.
+        digest: of the one that was used before.
+    """
+
+    reason = "definition-changed"
+    name: str
+    version: str
+    digest: str
 
 
 class StorageFailure(Rejected):

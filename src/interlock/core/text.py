@@ -26,6 +26,7 @@ class Limits:
         reference_bytes: of an actor, a subject, an id, an idempotency key.
         reason_bytes: of a reason.
         metadata_bytes: of an instance's metadata, as JSON.
+        payload_bytes: of an event's payload, and of an instance's data, as JSON.
         declaration_bytes: of a declaration, as JSON.
         page_rows: rows in a page of `instances`.
     """
@@ -34,6 +35,7 @@ class Limits:
     reference_bytes: int = 1024
     reason_bytes: int = 64 * 1024
     metadata_bytes: int = 1024 * 1024
+    payload_bytes: int = 1024 * 1024
     declaration_bytes: int = 4 * 1024 * 1024
     page_rows: int = 1000
 

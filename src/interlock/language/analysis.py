@@ -67,6 +67,18 @@ def check_automatic(flat: Flat, report: Report) -> None:
             report("automatic-cycle", what, within[0].places[0], hint)
 
 
+def warn_of_labels(chart: Chart, warn: Report) -> None:
+    """Warn of labels on what happens by itself: nobody is there to assert them."""
+    for state in chart.states.values():
+        for one in state.transitions:
+            if one.guard is None or one.trigger.kind == "event":
+                continue
+            when = "a timer runs out" if one.trigger.kind == "after" else "it happens by itself"
+            what = f"nobody asserts `{one.guard}` when {when}, so `{one.label}` is never taken"
+            hint = "let an event lead there, or ask with `when`"
+            warn("dead-branch", what, (*one.where, "guard"), hint)
+
+
 def components(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
     """Give the strongly connected components of a graph (R. Tarjan, 1972), without recursion."""
     index: dict[str, int] = {}

@@ -42,10 +42,13 @@ def digest_of(
     required: Mapping[str, frozenset[str]],
     declaration: Mapping[str, Any],
 ) -> str:
-    """Name all that a definition means: two that mean the same have the same digest."""
+    """Name all that a definition means: two that mean the same have the same digest.
+
+    Instances in stores are bound to it, so what it is made of, and how, never changes.
+    """
     meaning = {
         "machine": written["machine"],
-        "version": written.get("version", "dev"),
+        "version": str(written.get("version", "dev")),
         "data": written.get("data") or {},
         "events": written.get("events") or {},
         "gates": written.get("gates") or {},
@@ -60,10 +63,10 @@ def digest_of(
                 branch.owner,
                 text(branch.when),
                 branch.guards,
-                sorted(map(repr, branch.recalls)),
+                sorted(branch.recalls, key=canonical),
                 sorted(branch.remembers.items()),
                 branch.sets,
-                branch.hooks,
+                [branch.leaving, branch.moving, branch.entering],
                 branch.due,
             ]
             for branch in flat.branches

@@ -28,6 +28,7 @@ from interlock.language.analysis import (
     check_never,
     check_reachable,
     dead_ends,
+    warn_of_labels,
 )
 from interlock.language.chart import Chart, read_chart
 from interlock.language.declared import canonical, declaration_of, digest_of
@@ -250,6 +251,7 @@ def _compile(
     check_presence(flat, expressions, found)
     check_reachable(chart, flat, found.report)
     check_automatic(flat, found.report)
+    warn_of_labels(chart, found.warn)
     check_never(found.document.value.get("never") or (), chart, flat, found.report)
     unproved = check_determinism(
         chart, flat, expressions, found, prove=prove, require_proof=require_proof

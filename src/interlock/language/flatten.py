@@ -47,6 +47,7 @@ class Branch:
             all the same.
         remembers: by the path of a history state, what it remembers afterwards.
         sets: changes of data, in order, each a name and an expression.
+        leaving, moving, entering: hooks, in the order in which they are called.
         entered, left: paths of states, in the order of their hooks.
         places: where in the document its transitions are written.
     """
@@ -61,11 +62,18 @@ class Branch:
     recalls: frozenset[Recalled] = frozenset()
     remembers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sets: tuple[tuple[str, str], ...] = ()
-    hooks: tuple[Hook, ...] = ()
+    leaving: tuple[Hook, ...] = ()
+    moving: tuple[Hook, ...] = ()
+    entering: tuple[Hook, ...] = ()
     entered: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     places: tuple[Path, ...] = ()
     due: str | None = None
+
+    @property
+    def hooks(self) -> tuple[Hook, ...]:
+        """Give every hook, in order."""
+        return (*self.leaving, *self.moving, *self.entering)
 
 
 class Overlap(NamedTuple):
@@ -196,7 +204,7 @@ class _Walk:
             frozenset(final),
             sorted(self._branches, key=lambda branch: (branch.from_state, branch.action)),
             tuple(state.path for state in first.entered),
-            first.hooks(()),
+            first.entering,
             [*self._overlaps.values()],
             self._clashes,
         )
@@ -249,7 +257,9 @@ class _Walk:
                 for history, remembered in found.remembered.items()
             },
             sets=tuple(item for one in taken for item in sorted(one.sets.items())),
-            hooks=found.hooks(taken),
+            leaving=found.leaving,
+            moving=tuple(hook for one in taken for hook in one.do),
+            entering=found.entering,
             entered=tuple(state.path for state in found.entered),
             left=tuple(state.path for state in found.left),
             places=tuple(one.where for one in taken),

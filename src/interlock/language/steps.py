@@ -31,13 +31,15 @@ class Step:
     entered: tuple[State, ...]
     remembered: dict[State, tuple[State, ...]]
 
-    def hooks(self, taken: Sequence[Transition]) -> tuple[Hook, ...]:
-        """Give what is called, in order: leaving, moving, entering."""
-        return (
-            *(hook for state in self.left for hook in state.on_exit),
-            *(hook for transition in taken for hook in transition.do),
-            *(hook for state in self.entered for hook in state.on_enter),
-        )
+    @property
+    def leaving(self) -> tuple[Hook, ...]:
+        """Give what is called when states are left, in order."""
+        return tuple(hook for state in self.left for hook in state.on_exit)
+
+    @property
+    def entering(self) -> tuple[Hook, ...]:
+        """Give what is called when states are entered, in order."""
+        return tuple(hook for state in self.entered for hook in state.on_enter)
 
 
 def active(configuration: Configuration) -> set[State]:

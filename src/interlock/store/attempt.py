@@ -6,7 +6,7 @@ very attempt is in it. Births and fires are what there is to attempt.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from json import loads
@@ -51,13 +51,18 @@ class Birth(NamedTuple):
 
 
 class FireAttempt(NamedTuple):
-    """A fire made ready; `request_digest` is made only where there is an idempotency key."""
+    """A fire made ready; `request_digest` is made only where there is an idempotency key.
+
+    Attributes:
+        asked: what an engine is asked to do, and what its own plan does.
+    """
 
     instance_id: str
     request: Request
     transition_id: str
     idempotency_key: str | None
     request_digest: bytes | None
+    asked: Any = None
 
     @property
     def own_id(self) -> str:
@@ -66,12 +71,17 @@ class FireAttempt(NamedTuple):
 
 
 class BirthAttempt(NamedTuple):
-    """A birth made ready: the declaration as it will be stored, the genesis, its metadata."""
+    """A birth made ready: the declaration as it will be stored, the genesis, its metadata.
+
+    Attributes:
+        asked: what an engine begins, by its own plan.
+    """
 
     machine: Machine
     text: str
     genesis: Genesis
     metadata: "Payload | None"
+    asked: Any = None
 
     @property
     def own_id(self) -> str:
@@ -115,9 +125,19 @@ def prepare_declaration(declaration: object, limits: Limits) -> Declared:
 
 
 def prepare_birth(
-    declared: Declared, birth: Birth, *, now: datetime, new_id: str, salt: bytes, limits: Limits
+    declared: Declared,
+    birth: Birth,
+    *,
+    now: datetime,
+    new_id: str,
+    salt: bytes,
+    limits: Limits,
+    definition: str | None = None,
 ) -> BirthAttempt:
     """Check a birth and make its genesis.
+
+    Args:
+        definition: the digest of the definition, of an instance that an engine begins.
 
     Raises:
         InvalidRequest: an argument is malformed, or lies in the future.
@@ -136,7 +156,8 @@ def prepare_birth(
         key = check_text("idempotency_key", key, limits.reference_bytes)
         told = payload is not None  # its content is compared by itself
         asked = (actor_ref, subject_ref, told, _asked_time(instantiated_at))
-        digest = _digest((_canonical_digest(declared.text), *asked), new_id)
+        what = _canonical_digest(declared.text) if definition is None else definition
+        digest = _digest((what, *asked), new_id)
     genesis = Genesis(
         new_id,
         declared.machine.digest,
@@ -147,6 +168,7 @@ def prepare_birth(
         payload and payload_digest(payload.salt, payload.content),
         key,
         digest,
+        definition,
         b"",
     )
     genesis = genesis._replace(genesis_digest=genesis_digest(genesis))
@@ -167,11 +189,16 @@ def prepare_fire(
     correlation_id: str | None = None,
     causation_id: str | None = None,
     worker_id: str | None = None,
+    *,
+    told: Iterable[object] = (),
 ) -> FireAttempt:
     """Check what comes before everything else about a fire: identity, action, version, key.
 
     The rest of its arguments, in the order of `Fire`, is checked by the decision, in the order of
     the refusals.
+
+    Args:
+        told: what else makes it another request, under the same idempotency key.
 
     Raises:
         InvalidRequest: one of the four is malformed.
@@ -187,9 +214,9 @@ def prepare_fire(
     if idempotency_key is not None:
         key = check_text("idempotency_key", idempotency_key, limits.reference_bytes)
         asserted, moment = guard_satisfied is True, _asked_time(fired_at)
-        told = (action, actor_ref, asserted, moment, expected_version, reason is not None, *why[1:])
-        return FireAttempt(id, request, new_id, key, _digest(told, new_id))
-    return _new(FireAttempt, (id, request, new_id, None, None))
+        same = (action, actor_ref, asserted, moment, expected_version, reason is not None, *why[1:])
+        return FireAttempt(id, request, new_id, key, _digest((*same, *told), new_id))
+    return _new(FireAttempt, (id, request, new_id, None, None, None))
 
 
 def is_version(value: object) -> bool:

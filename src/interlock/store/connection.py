@@ -9,6 +9,7 @@ then refused, that is ended again, so that a refusal leaves the connection as it
 """
 
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, NamedTuple
@@ -20,6 +21,34 @@ _WANTED = (
 )
 
 _in_use: dict[int, object] = {}  # the drivers' connections that calls are using, by identity
+
+
+_calling = threading.local()  # the databases whose plans wait for a hook, by this thread
+
+
+@contextmanager
+def calling(database: object, driver: object) -> Iterator[None]:
+    """Let calls that a hook makes join the transaction that it is called in, and no other."""
+    waiting: list[object] = _calling.__dict__.setdefault("databases", [])
+    waiting.append(database)
+    own = _in_use.pop(id(driver), None)
+    try:
+        yield
+    finally:
+        waiting.pop()
+        if own is not None:
+            _in_use[id(driver)] = own
+
+
+def check_not_calling(database: object, where: str) -> None:
+    """Refuse a transaction of its own to a hook: it would wait for the one that waits for it.
+
+    Raises:
+        StorageFailure: a hook of this thread makes it.
+    """
+    if any(waiting is database for waiting in _calling.__dict__.get("databases", ())):
+        what = "a hook or guard is being called in a transaction; use `tx.fire`, or `connection=`"
+        raise StorageFailure(f"{where}: {what}", kind="busy")
 
 
 class _Beneath(NamedTuple):

@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence, Set
 
 from interlock.core.identity import root_of
 from interlock.core.instant import from_microseconds, to_microseconds
-from interlock.core.machine import Snapshot, decide
+from interlock.core.machine import Decision, Snapshot, decide
 from interlock.core.payload import encode_payload
 from interlock.core.record import HistoryRow, entry_digest, payload_digest
-from interlock.core.rejection import IdempotencyConflict, Rejected
+from interlock.core.rejection import EngineOwned, IdempotencyConflict, Rejected
+from interlock.core.text import quoted
 from interlock.store.attempt import FireAttempt
 from interlock.store.context import Answer, Context, Outcome, Written
 from interlock.store.plan import Plan, Row, Statement
@@ -130,9 +131,10 @@ class _Sheet:
         if missing:
             rows = yield Statement(self.reading, [(tenant, root_of(id), id) for id in missing])
             compiled = yield from machines.fetch({row[1] for row in rows})
-            for id, digest, state, version, head, begun in rows:
+            for id, digest, state, version, head, begun, definition in rows:
                 snapshot = Snapshot(id, state, version, from_microseconds(begun))
-                self.found[id] = Standing(compiled[digest], snapshot, head, root_of(id))
+                machine = compiled[digest]
+                self.found[id] = Standing(machine, snapshot, head, root_of(id), definition)
         keys = [
             (tenant, root_of(fire.instance_id), fire.instance_id, fire.idempotency_key)
             for fire in fires
@@ -212,40 +214,66 @@ class _Sheet:
 
     def _fire(self, fire: FireAttempt) -> Outcome:
         """Decide one fire, and owe its rows."""
-        id, request, new_id, key, request_digest = fire
-        tenant, limits, _, clock, _ = self.context
+        id, request, new_id, key, request_digest, _ = fire
+        _, limits, _, clock, _ = self.context
         standing = self.moved.get(id) or self.found.get(id)
         if standing is None:
             self.refused = True
             return not_known(id)
-        machine, snapshot, head, root = standing
+        machine, snapshot, _, _, definition, _ = standing
+        if definition is not None:
+            self.refused = True
+            return _engine_owned(snapshot, request.action)
         try:
-            entry, after = decide(
-                machine, snapshot, request, now=clock(), new_id=new_id, limits=limits
-            )
+            decision = decide(machine, snapshot, request, now=clock(), new_id=new_id, limits=limits)
         except Rejected as refusal:
             self.refused = True
             refusal.__dict__ |= {"instance_id": id, "action": request.action}
             return refusal.with_traceback(None)  # its frames hold the whole sheet
-        (_, number, origin, target, action, actor, at, asserted, reason, *references) = entry
-        reason_id = reason_digest = content = None
-        if reason is not None:
-            content = encode_payload(reason)
-            reason_id, reason_digest = self._owe_payload(root, new_id, content)
-        moved = (number, new_id, origin, action, target, actor, to_microseconds(at))
-        because = (1 if asserted else None, reason_id, reason_digest, *references)
-        row = _new(HistoryRow, (*moved, *because, key, request_digest, b""))
-        digest = entry_digest(head, id, row)
-        self.entries.append((tenant, root, id, *row[:-1], digest))
-        self.moved[id] = _new(Standing, (machine, after, digest, root))
+        row, payload, moved = entry_rows(self.context, standing, decision, key, request_digest)
+        self.entries.append(row)
+        if payload is not None:
+            self.payloads.append(payload)
+        self.moved[id] = moved
         if key is not None and request_digest is not None:
-            self.answers[id, key] = Answer(after.state, request_digest, content)
-        return after.state
+            content = None if payload is None else payload[4]
+            self.answers[id, key] = Answer(moved.snapshot.state, request_digest, content)
+        return moved.snapshot.state
 
-    def _owe_payload(self, root: str, id: str, content: bytes) -> tuple[str, bytes]:
-        salt = self.context.salt()
-        self.payloads.append((self.context.tenant, root, id, salt, content))
-        return id, payload_digest(salt, content)
+
+def entry_rows(
+    context: Context,
+    standing: Standing,
+    decision: Decision,
+    key: str | None,
+    request_digest: bytes | None,
+) -> tuple[Row, Row | None, Standing]:
+    """Give the rows of an entry and of its reason's payload, and where the instance stands then."""
+    machine, snapshot, head, root, definition, memory = standing
+    (entry, after) = decision
+    (new_id, number, origin, target, action, actor, at, asserted, reason, *references) = entry
+    tenant, id = context.tenant, snapshot.instance_id
+    reason_id = reason_digest = payload = None
+    if reason is not None:
+        content, salt = encode_payload(reason), context.salt()
+        payload = (tenant, root, new_id, salt, content)
+        reason_id, reason_digest = new_id, payload_digest(salt, content)
+    moved = (number, new_id, origin, action, target, actor, to_microseconds(at))
+    because = (1 if asserted else None, reason_id, reason_digest, *references)
+    row = _new(HistoryRow, (*moved, *because, key, request_digest, b""))
+    digest = entry_digest(head, id, row)
+    entered = (tenant, root, id, *row[:-1], digest)
+    return entered, payload, _new(Standing, (machine, after, digest, root, definition, memory))
+
+
+def _engine_owned(snapshot: Snapshot, action: str) -> EngineOwned:
+    what = f"{quoted(snapshot.instance_id)} was begun by an engine, whose guards and hooks"
+    return EngineOwned(
+        f"{what} a plain fire would pass by; send it the event through the engine",
+        instance_id=snapshot.instance_id,
+        state=snapshot.state,
+        action=action,
+    )
 
 
 def _told(reason: object) -> bytes | None:

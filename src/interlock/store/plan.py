@@ -3,6 +3,7 @@
 A plan is one transaction. It is a generator that yields the statements it wants executed, each a
 name and rows of parameters; it is sent the rows that came back, and what it returns is the answer.
 When the plan raises, nothing was written. The SQL behind a name belongs to the database's dialect.
+A plan of an engine also yields calls: hooks and guards in Python, with the connection in hand.
 
     def current(key):
         rows = yield Statement("read_snapshot", [key], last=True)
@@ -28,14 +29,23 @@ class Statement(NamedTuple):
 
     Attributes:
         last: no other follows, so a database may execute and commit it in one round trip.
+        calls: a call follows, most likely, which may be made ready for in the same round trip.
     """
 
     name: str
     rows: Sequence[Row]
     last: bool = False
+    calls: bool = False
 
 
-Plan: TypeAlias = Generator[Statement, list[Row], T]
+class Call(NamedTuple):
+    """A function of the engine's user, called within the transaction with its connection."""
+
+    function: Callable[[Any], Any]
+
+
+#: Statements are answered with their rows, calls with what they returned.
+Plan: TypeAlias = Generator[Statement | Call, Any, T]
 
 
 class Transaction(NamedTuple):

@@ -144,6 +144,20 @@ def list_instances(
     return [_instance(row) for row in rows]
 
 
+def list_instances_of(
+    tenant: str,
+    definition: str,
+    state: str | None,
+    subject_ref: str | None,
+    limit: int,
+    after: str | None,
+) -> Plan[list[Instance]]:
+    """Read a page of the instances that an engine began under a definition, by its digest."""
+    key = (tenant, root_of(after or ""), after or "", limit, state, definition, subject_ref)
+    rows = yield Statement("list_instances_by_definition", [key], last=True)
+    return [_instance(row) for row in rows]
+
+
 def find_attempts(tenant: str, attempts: Iterable[Attempt]) -> Plan[dict[str, str]]:
     """Look in the records for attempts whose answer was lost.
 

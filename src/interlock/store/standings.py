@@ -8,7 +8,7 @@ schema sees to, and a refusal is never given on it without reading first.
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from interlock.core.machine import Machine, Snapshot
 
@@ -16,12 +16,20 @@ KEPT_MAX = 10_000  # some 5 MB
 
 
 class Standing(NamedTuple):
-    """Where an instance stands, and the digest that its next entry follows."""
+    """Where an instance stands, and the digest that its next entry follows.
+
+    Attributes:
+        definition: the digest of the definition, of an instance that an engine began: nobody else
+            moves it.
+        memory: what the engine knows of it beside its state; None where that was not read.
+    """
 
     machine: Machine
     snapshot: Snapshot
     head: bytes
     root: str
+    definition: str | None = None
+    memory: Any = None
 
 
 class Standings:

@@ -18,7 +18,7 @@ from interlock.store.attempt import Attempt, Birth, Fire
 from interlock.store.dumpfile import Counts
 from interlock.store.face import Face, answer, listener, utc_now
 from interlock.store.group import GoAlone, Group
-from interlock.store.plan import Plan, Procedure, T
+from interlock.store.plan import Plan, Procedure, T, Transaction
 from interlock.store.read import Instance
 from interlock.store.report import open_report, read_heads
 from interlock.store.restore import Restored, restore
@@ -26,7 +26,7 @@ from interlock.store.run import Runs, run
 from interlock.store.transfer import Page, dump
 from interlock.store.url import open_database
 from interlock.store.verify import Finding, Report, verify
-from interlock.store.writer import Answered, Planner
+from interlock.store.writer import Answered, Planner, patiently
 
 
 class Database(Protocol):
@@ -201,7 +201,7 @@ class Store(Face):
             connection: whose transaction to join; see the class.
 
         Raises:
-            InvalidRequest, NotKnown, IdempotencyConflict, VersionConflict, Terminal,
+            InvalidRequest, NotKnown, IdempotencyConflict, EngineOwned, VersionConflict, Terminal,
             InvalidTransition, GuardNotSatisfied, InvalidRequest, StorageFailure, OutcomeUnknown:
                 in this order; nothing was written (with the last: perhaps). A store that cannot be
                 written to at all (closed, read-only, altered) says so after the first of them.
@@ -472,3 +472,45 @@ class Store(Face):
         if self._database.together:
             return answer(group.submit(attempt))
         return self._run(self._single(attempt))
+
+
+class PlanRunner:
+    """Runs the plans of a layer above on a store, in transactions of its own or a caller's.
+
+    Attributes:
+        context: what the plans of the store need; those of that layer too.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.context = store._context
+
+    def new_id(self) -> str:
+        """Make an identity for an instance or an entry."""
+        return self._store._new_id()
+
+    def perform(self, planner: Planner, attempt: Attempt, connection: Any = None) -> str:
+        """Write one attempt, and give its outcome.
+
+        Raises:
+            Rejected: nothing was written.
+            OutcomeUnknown: nobody knows.
+        """
+        store = self._store
+        if connection is not None:
+            (outcome,) = store._run(store._writer.join(planner, [attempt]), connection)
+            return answer(outcome)  # type: ignore[arg-type]  # it was tried
+        store._database.check_writable()
+        return answer(store._run(store._writer.perform(planner, attempt)))
+
+    def look(self, make: Callable[[], Plan[T]], connection: Any = None) -> T:
+        """Read."""
+        reading = patiently(Transaction(make), self._store._patience)
+        found: T = self._store._run(reading, connection)
+        return found
+
+    def write(self, make: Callable[[], Plan[T]]) -> T:
+        """Write what is no part of the record."""
+        writing = patiently(Transaction(make, writes=True), self._store._patience)
+        answered: T = self._store._write(writing)
+        return answered

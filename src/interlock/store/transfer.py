@@ -244,6 +244,7 @@ def _look(database: Reads, name: str, rows: list[Row]) -> list[Row]:
     """Read by one statement, going on with a database that is away for a while."""
 
     def plan() -> Plan[list[Row]]:
-        return (yield Statement(name, rows, last=True))
+        found: list[Row] = yield Statement(name, rows, last=True)
+        return found
 
     return run(database, patiently(Transaction(plan), database.patience))

@@ -270,7 +270,8 @@ class _Audit:
         return page
 
     def _transitions(self, row: Row) -> Plan[list[Row]]:
-        return (yield Statement("audit_transitions", [(self.tenant, row[0])]))
+        found: list[Row] = yield Statement("audit_transitions", [(self.tenant, row[0])])
+        return found
 
     def _own_declaration(self, id: str, digest: str) -> None:
         """Check the declaration of the one instance that is verified."""
@@ -401,7 +402,8 @@ def _next(key: Any, least: str) -> Any:
 
 
 def _one_statement(name: str, parameters: Row) -> Plan[list[Row]]:
-    return (yield Statement(name, [parameters]))
+    found: list[Row] = yield Statement(name, [parameters])
+    return found
 
 
 def _strays(bounds: Row) -> Plan[list[tuple[str, Fault]]]:

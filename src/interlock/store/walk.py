@@ -15,8 +15,8 @@ from interlock.core.text import quoted
 from interlock.store.plan import Row
 
 # The columns of `audit_records`: an entry, its digest last; a genesis; where the instance stands.
-ENTRY, GENESIS, STANDING = slice(0, 16), slice(16, 26), slice(26, 29)
-DIGEST, ID, DECLARATION, ROOT = 15, 16, 17, 29
+ENTRY, GENESIS, STANDING = slice(0, 16), slice(16, 27), slice(27, 30)
+DIGEST, ID, DECLARATION, ROOT = 15, 16, 17, 30
 
 
 class Head(NamedTuple):

@@ -111,6 +111,17 @@ class Writer:
         make = partial(planner, attempts, self._standings.kept)
         return (yield from self._write(planner, attempts, make))
 
+    def perform(self, planner: Planner, attempt: Attempt) -> Procedure[Outcome]:
+        """Write one attempt of an engine, whose plan says itself what it locks.
+
+        Raises:
+            Rejected: nothing was written.
+            OutcomeUnknown: nobody knows.
+        """
+        make = partial(planner, [attempt], self._standings.kept)
+        (outcome,) = yield from self._write(planner, [attempt], make, begins=True)
+        return outcome  # type: ignore[return-value]  # it was tried
+
     def join(
         self, planner: Planner, attempts: Sequence[Attempt | Rejected]
     ) -> Procedure[Sequence[Outcome | None]]:
@@ -218,10 +229,17 @@ class Writer:
         make: "partial[Plan[Written]]",
         *,
         holds: bool = False,
+        begins: bool = False,
     ) -> Procedure[Sequence[Outcome | None]]:
+        """Write in a transaction.
+
+        Args:
+            holds: the plan locks what it moves before it looks.
+            begins: it may lock it at any time.
+        """
         written: Written
         since = time.monotonic() if self._patience else 0.0
-        transaction = Transaction(make, writes=True, holds=holds, since=since)
+        transaction = Transaction(make, writes=True, holds=holds or begins, since=since)
         try:
             written = yield from patiently(transaction, self._patience)
         except StorageFailure as failure:

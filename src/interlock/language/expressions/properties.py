@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Context, Decimal, InvalidOperation
+from functools import lru_cache
 from math import isfinite
 from typing import Any, TypeAlias
 
@@ -598,6 +599,10 @@ def units(value: object, scale: int) -> int:
     Raises:
         ValueError: it is no decimal, or has too many digits.
     """
+    return _units_of(value, scale) if type(value) is str else _units(value, scale)
+
+
+def _units(value: object, scale: int) -> int:
     number = plain_decimal(value)
     if not number.is_finite():
         raise ValueError(f"{number} is no decimal")
@@ -611,6 +616,10 @@ def units(value: object, scale: int) -> int:
     if counted.scaleb(-scale) != number:
         raise ValueError(f"{clipped(number)} has more than {scale} digits after the point")
     return int(counted)
+
+
+#: The texts met last: the data of one instance is looked at again with each of its events.
+_units_of = lru_cache(1024)(_units)
 
 
 def plain_instant(value: object) -> datetime:

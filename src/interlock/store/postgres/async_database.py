@@ -13,7 +13,7 @@ from psycopg import AsyncConnection
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from interlock.store.connection import beneath_async
-from interlock.store.plan import Row, T, Transaction
+from interlock.store.plan import Call, Row, T, Transaction
 from interlock.store.postgres.connecting import (
     AsyncBounded,
     Channel,
@@ -178,7 +178,9 @@ class AsyncDatabase(Base):
         connection.tenant = self.tenant
 
     async def _drive(self, connection: AsyncBounded, session: Session[T], ends: float) -> T:
-        async def execute(sent: Sent) -> list[Row]:
+        async def execute(sent: Sent | Call) -> Any:
+            if isinstance(sent, Call):  # an engine is synchronous
+                raise TypeError("a hook is called by a synchronous store")
             connection.answer_within = self._answer_within(ends)
             try:
                 return await _send(connection, sent)

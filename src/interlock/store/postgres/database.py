@@ -20,8 +20,8 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from interlock.core.rejection import Rejected, StorageFailure
-from interlock.store.connection import beneath
-from interlock.store.plan import CommitUncertain, Plan, Row, T, Transaction
+from interlock.store.connection import beneath, calling, check_not_calling
+from interlock.store.plan import Call, CommitUncertain, Plan, Row, T, Transaction
 from interlock.store.postgres.connecting import (
     Bounded,
     Channel,
@@ -102,8 +102,11 @@ class Base:
         self._altered = ""
         self.identity: Row | None = None
 
-    def check_writable(self) -> None:
+    def check_writable(self, *, joins: bool = False) -> None:
         """Refuse to write where that cannot be.
+
+        Args:
+            joins: in a transaction of the caller's, which may be the one that a hook is called in.
 
         Raises:
             StorageFailure: it was closed, opened to read only or before a fork, or its schema was
@@ -116,6 +119,8 @@ class Base:
         if self._altered:
             what = f"the schema was altered: {self._altered}; nothing is written; run `verify`"
             raise StorageFailure(f"{self.where}: {what}", kind="damaged")
+        if not joins:
+            check_not_calling(self, self.where)
 
     def _check_usable(self) -> None:
         if self._closed:
@@ -318,7 +323,10 @@ class Database(Base):
         connection.tenant = self.tenant
 
     def _drive(self, connection: Bounded, session: Session[T], ends: float | None) -> T:
-        def execute(sent: Sent) -> list[Row]:
+        def execute(sent: Sent | Call) -> Any:
+            if isinstance(sent, Call):
+                with calling(self, connection):
+                    return sent.function(connection)
             if ends is not None:
                 connection.answer_within = self._answer_within(ends)
             try:

@@ -22,6 +22,9 @@ _DAMAGED = _Kind("damaged", "the database is damaged; restore a copy")
 _MISSING = _Kind("missing", "there is no such database, schema or table")
 _READ_ONLY = _Kind("read-only", "the database is read-only")
 _REFUSED = _Kind("refused", "the schema refused the write; run `verify`")
+_ENDED = _Kind(
+    "failed", "a hook or guard ended the transaction that it was called in; it must not do that"
+)
 _OTHER = _Kind("failed", "the database failed")
 
 _DENIED = "42501"
@@ -32,10 +35,13 @@ _KINDS = {
     "0A000": _Kind("conflict", "the schema was changed meanwhile", retryable=True),
     "23": _REFUSED,
     "25006": _READ_ONLY,
+    "25P01": _ENDED,
+    "25P02": _Kind("failed", "a statement failed before, and its error was passed over"),
     "25P03": _AWAY,  # the server ends sessions that idle in a transaction,
     "25P04": _AWAY,  # or whose transaction takes too long,
     "3D000": _MISSING,
     "3F000": _MISSING,
+    "3B001": _ENDED,
     "40001": _CONFLICT,
     "40P01": _CONFLICT,
     _DENIED: _Kind("read-only", "the role is not permitted to do this"),

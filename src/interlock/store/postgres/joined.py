@@ -21,8 +21,8 @@ from psycopg.rows import TupleRow, tuple_row
 from psycopg.types.numeric import Int8Dumper
 
 from interlock.core.rejection import Rejected
-from interlock.store.connection import conflicting, refused, unusable
-from interlock.store.plan import Row, Transaction
+from interlock.store.connection import calling, conflicting, refused, unusable
+from interlock.store.plan import Call, Row, Transaction
 from interlock.store.postgres.errors import is_conflict, is_lost, translate
 from interlock.store.postgres.session import check_written, joining
 from interlock.store.run import follow
@@ -42,11 +42,12 @@ AnyConnection: TypeAlias = "Connection[Any] | AsyncConnection[Any]"
 
 
 class Step(NamedTuple):
-    """What a runner is to execute: statements without parameters, or one with them."""
+    """What a runner is to execute: statements without parameters, or one with them, or a call."""
 
     sql: str
     parameters: Sequence[Any] | None = None
     query: Query | None = None
+    call: Call | None = None
 
     def check(self, rows: int) -> None:
         """See that it wrote what it was to write."""
@@ -62,7 +63,7 @@ class Step(NamedTuple):
 #: A step that is the database's own: to say to which store its connections lead.
 IDENTIFY = Step("")
 
-Steps: TypeAlias = Generator[Step, list[Row], Any]
+Steps: TypeAlias = Generator[Step, Any, Any]
 
 
 class Own(Protocol):
@@ -81,7 +82,7 @@ class Own(Protocol):
     @property
     def tenant(self) -> str: ...
 
-    def check_writable(self) -> None: ...
+    def check_writable(self, *, joins: bool = False) -> None: ...
 
 
 class Joined:
@@ -113,9 +114,12 @@ class Joined:
         steps = _take_part(self._own, self._connection, transaction)
         return follow(steps, self._execute, BaseException)
 
-    def _execute(self, step: Step) -> list[Row]:
+    def _execute(self, step: Step) -> Any:
         if step is IDENTIFY:
             return [self._identify()]
+        if step.call is not None:
+            with calling(self._own, self._connection):
+                return step.call.function(self._connection)
         with _Cursor(self._connection, row_factory=tuple_row) as cursor:
             cursor.execute(step.sql, step.parameters, prepare=step.prepare)
             step.check(cursor.rowcount)
@@ -144,6 +148,8 @@ class AsyncJoined:
     async def _execute(self, step: Step) -> list[Row]:
         if step is IDENTIFY:
             return [await self._identify()]
+        if step.call is not None:  # an engine is synchronous
+            raise TypeError("a hook is called by a synchronous store")
         async with _AsyncCursor(self._connection, row_factory=tuple_row) as cursor:
             await cursor.execute(step.sql, step.parameters, prepare=step.prepare)
             step.check(cursor.rowcount)
@@ -159,11 +165,11 @@ def _take_part(own: Own, connection: AnyConnection, transaction: Transaction) ->
     Then it is also ended again, unless the plan comes to its end.
     """
     if transaction.writes:
-        own.check_writable()
+        own.check_writable(joins=True)
     open_before = connection.info.transaction_status != TransactionStatus.IDLE
     try:
         kept = yield from _enter(own)
-        answer = yield from _drive(own, transaction)
+        answer = yield from _drive(own, transaction, kept)
         yield Step(f"SELECT {_set(kept)}; RELEASE SAVEPOINT interlock")
     except BaseException as error:
         with suppress(psycopg.Error):
@@ -180,10 +186,8 @@ def _enter(own: Own) -> Generator[Step, list[Row], Sequence[str]]:
     Raises:
         InvalidRequest: the connection leads elsewhere, or has its triggers switched off.
     """
-    values = ("UTF8", "pg_catalog, pg_temp", "off", "on", own.tenant)
-    wanted = [text.encode().hex() for text in values]
     identify = own.statements["identify"].sql
-    entering = f"SAVEPOINT interlock; {_GET}; SELECT {_set(wanted)}; {identify}"
+    entering = f"SAVEPOINT interlock; {_GET}; SELECT {_set(_wanted(own))}; {identify}"
     (role, *kept), _, found = yield Step(entering)
     if found != own.identity or found[-1] is None:
         (own.identity,) = yield IDENTIFY
@@ -194,16 +198,32 @@ def _enter(own: Own) -> Generator[Step, list[Row], Sequence[str]]:
     return kept
 
 
-def _drive(own: Own, transaction: Transaction) -> Steps:
+def _drive(own: Own, transaction: Transaction, kept: Sequence[str]) -> Steps:
     """Drive the plan: each statement is sent as it comes."""
     session = joining(own.statements, transaction.make())
     try:
         sent = next(session)
         while True:
+            if isinstance(sent, Call):
+                sent = session.send((yield from _called(sent, own, kept)))
+                continue
             ((query, parameters),) = sent.statements
             sent = session.send((yield Step(query.sql, parameters, query)))
     except StopIteration as end:
         return end.value
+
+
+def _called(call: Call, own: Own, kept: Sequence[str]) -> Steps:
+    """Call a function with the caller's own settings."""
+    yield Step(f"SELECT {_set(kept)}")
+    answer = yield Step("", call=call)
+    yield Step(f"SELECT {_set(_wanted(own))}")
+    return answer
+
+
+def _wanted(own: Own) -> list[str]:
+    values = ("UTF8", "pg_catalog, pg_temp", "off", "on", own.tenant)
+    return [text.encode().hex() for text in values]
 
 
 def _set(values: Sequence[str]) -> str:

@@ -261,6 +261,7 @@ _FUNCTION = re.compile(
 )
 _TRIGGER = re.compile(r"CREATE TRIGGER (\w+) .*?\sON \$schema\.(\w+)\n.*", re.DOTALL)
 _ADDED = re.compile(r"ALTER TABLE \$schema\.(\w+) ADD CONSTRAINT (\w+) (.*)")
+_COLUMN_ADDED = re.compile(r"ALTER TABLE \$schema\.(\w+) ADD COLUMN (.*)")
 _SECURITY = re.compile(r"ALTER TABLE \$schema\.(\w+) (ENABLE ROW LEVEL SECURITY, FORCE .*)")
 _POLICY = re.compile(r"CREATE POLICY (\w+) ON \$schema\.(\w+)\n(.*)", re.DOTALL)
 
@@ -283,6 +284,9 @@ def _own_schema() -> dict[_Object, tuple[str, str]]:
             own[_Object("trigger", found[2], found[1])] = found[0], ""
         elif found := _ADDED.match(statement):
             own[_Object("constraint", found[1], found[2])] = found[3], ""
+        elif found := _COLUMN_ADDED.match(statement):
+            table = _Object("table", found[1], found[1])
+            own[table] = f"{own[table][0]}, {found[2]}", ""
         elif found := _SECURITY.match(statement):
             own[_Object("row security", found[1], found[1])] = found[2], ""
         elif found := _POLICY.match(statement):

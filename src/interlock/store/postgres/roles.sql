@@ -11,10 +11,16 @@
 GRANT USAGE ON SCHEMA $schema TO $role;
 GRANT SELECT ON
     $schema.declarations, $schema.declared_transitions, $schema.instances, $schema.history,
-    $schema.payloads, $schema.start_keys, $schema.interlock_migrations
+    $schema.payloads, $schema.start_keys, $schema.interlock_migrations,
+    $schema.definitions, $schema.data_changes, $schema.timers, $schema.sweeps
 TO $role;
-GRANT INSERT ON $schema.declarations, $schema.instances, $schema.history, $schema.payloads TO $role;
+GRANT INSERT ON
+    $schema.declarations, $schema.instances, $schema.history, $schema.payloads,
+    $schema.definitions, $schema.data_changes
+TO $role;
 GRANT UPDATE (id) ON $schema.instances TO $role;
+GRANT INSERT, UPDATE, DELETE ON $schema.timers TO $role;
+GRANT INSERT, UPDATE ON $schema.sweeps TO $role;
 GRANT EXECUTE ON FUNCTION $schema.is_json(bytea), $schema.payload_fault(bytea, bytea, bytea) TO $role;
 
 -- $eraser: what $role may, and destroy payloads: salt and content become NULL together.
@@ -24,6 +30,7 @@ GRANT UPDATE (salt, content) ON $schema.payloads TO $eraser;
 GRANT USAGE ON SCHEMA $schema TO $reader;
 GRANT SELECT ON
     $schema.declarations, $schema.declared_transitions, $schema.instances, $schema.history,
-    $schema.payloads, $schema.start_keys, $schema.interlock_migrations
+    $schema.payloads, $schema.start_keys, $schema.interlock_migrations,
+    $schema.definitions, $schema.data_changes, $schema.timers, $schema.sweeps
 TO $reader;
 GRANT EXECUTE ON FUNCTION $schema.is_json(bytea), $schema.payload_fault(bytea, bytea, bytea) TO $reader;

@@ -9,7 +9,7 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from interlock.core.rejection import StorageFailure
-from interlock.store.plan import Plan, Row, Statement, T
+from interlock.store.plan import Call, Plan, Statement, T
 from interlock.store.statements import Query
 
 Bound: TypeAlias = tuple[Query, Sequence[Any]]
@@ -21,6 +21,8 @@ def _plain(sql: str) -> Bound:
 
 _READ = _plain("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 _BEGIN, _COMMIT = _plain("BEGIN"), _plain("COMMIT")
+# Around a call: one that is still there afterwards was not committed or rolled back meanwhile.
+_MARK, _UNMARK = _plain("SAVEPOINT interlock_call"), _plain("RELEASE SAVEPOINT interlock_call")
 
 
 class Sent(NamedTuple):
@@ -37,10 +39,11 @@ class Sent(NamedTuple):
     def answering(self) -> int:
         """Which of them gives the rows: the last but for a COMMIT."""
         last = len(self.statements) - 1
-        return last - 1 if last and self.statements[last] == _COMMIT else last
+        return last - 1 if last and self.statements[last] in (_COMMIT, _MARK) else last
 
 
-Session = Generator[Sent, list[Row], T]
+#: A piece is answered with its rows, a call with what it returned.
+Session = Generator[Sent | Call, Any, T]
 
 
 def reading(queries: Mapping[str, Query], plan: Plan[T]) -> Session[T]:
@@ -49,6 +52,12 @@ def reading(queries: Mapping[str, Query], plan: Plan[T]) -> Session[T]:
     try:
         statement = next(plan)
         while True:
+            if isinstance(statement, Call):
+                if not begun:
+                    yield Sent([_READ])
+                    begun = True
+                statement = plan.send((yield statement))
+                continue
             if not statement.rows:
                 statement = plan.send([])
                 continue
@@ -70,11 +79,17 @@ def writing(queries: Mapping[str, Query], plan: Plan[T], *, holds: bool) -> Sess
     Args:
         holds: it begins with the first statement, so that locks are held.
     """
-    begun = False
+    begun = marked = False
     owed: list[Bound] = []
     try:
         statement = next(plan)
         while True:
+            if isinstance(statement, Call):
+                if owed or not marked:
+                    yield Sent([*([] if begun else [_BEGIN]), *owed, _MARK])
+                begun, marked, owed = True, False, [_UNMARK]
+                statement = plan.send((yield statement))
+                continue
             if not statement.rows:
                 statement = plan.send([])
                 continue
@@ -90,6 +105,9 @@ def writing(queries: Mapping[str, Query], plan: Plan[T], *, holds: bool) -> Sess
                 commits = statement.last and not query.reads
                 if commits and begun:
                     owed.append(_COMMIT)
+                marked = statement.calls and begun
+                if marked:
+                    owed.append(_MARK)
                 sent, owed = owed, []
                 found = yield Sent(sent, commits)
                 begun = begun and not commits
@@ -110,6 +128,9 @@ def joining(queries: Mapping[str, Query], plan: Plan[T]) -> Session[T]:
     try:
         statement = next(plan)
         while True:
+            if isinstance(statement, Call):
+                statement = plan.send((yield statement))
+                continue
             found = (yield Sent([_bound(queries, statement)])) if statement.rows else []
             statement = plan.send(found)
     except StopIteration as end:

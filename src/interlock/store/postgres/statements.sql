@@ -47,41 +47,42 @@ ORDER BY a.tenant COLLATE "C", a.digest COLLATE "C"
 ON CONFLICT DO NOTHING;
 
 -- name: append_instance
--- parameters: tenant root id declaration_digest current_state instantiated_at actor_ref subject_ref metadata_id metadata_digest idempotency_key request_digest genesis_digest
+-- parameters: tenant root id declaration_digest current_state instantiated_at actor_ref subject_ref metadata_id metadata_digest idempotency_key request_digest definition_digest genesis_digest
 -- changes: 1
 -- A birth: version 1, no history, the head of the chain is the genesis. Its idempotency key becomes
 -- a row of start_keys by trigger.
 INSERT INTO $schema.instances (
     tenant, root, id, declaration_digest, current_state, next_sequence_number, head_digest,
     instantiated_at, actor_ref, subject_ref, metadata_id, metadata_digest, idempotency_key,
-    request_digest, genesis_digest
+    request_digest, definition_digest, genesis_digest
 ) VALUES (
     :tenant::text, :root::text, :id::text, :declaration_digest::text, :current_state::text, 1,
     :genesis_digest::bytea, :instantiated_at::bigint, :actor_ref::text, :subject_ref::text,
     :metadata_id::text, :metadata_digest::bytea, :idempotency_key::text, :request_digest::bytea,
-    :genesis_digest::bytea
+    :definition_digest::text, :genesis_digest::bytea
 );
 
 -- name: append_instance/many
--- arrays: tenant root id declaration_digest current_state instantiated_at actor_ref subject_ref metadata_id metadata_digest idempotency_key request_digest genesis_digest
+-- arrays: tenant root id declaration_digest current_state instantiated_at actor_ref subject_ref metadata_id metadata_digest idempotency_key request_digest definition_digest genesis_digest
 -- changes: 1
 INSERT INTO $schema.instances (
     tenant, root, id, declaration_digest, current_state, next_sequence_number, head_digest,
     instantiated_at, actor_ref, subject_ref, metadata_id, metadata_digest, idempotency_key,
-    request_digest, genesis_digest
+    request_digest, definition_digest, genesis_digest
 )
 SELECT
     a.tenant, a.root, a.id, a.declaration_digest, a.current_state, 1, a.genesis_digest,
     a.instantiated_at, a.actor_ref, a.subject_ref, a.metadata_id, a.metadata_digest,
-    a.idempotency_key, a.request_digest, a.genesis_digest
+    a.idempotency_key, a.request_digest, a.definition_digest, a.genesis_digest
 FROM unnest(
     :tenant::text[], :root::text[], :id::text[], :declaration_digest::text[],
     :current_state::text[], :instantiated_at::bigint[], :actor_ref::text[], :subject_ref::text[],
     :metadata_id::text[], :metadata_digest::bytea[], :idempotency_key::text[],
-    :request_digest::bytea[], :genesis_digest::bytea[]
+    :request_digest::bytea[], :definition_digest::text[], :genesis_digest::bytea[]
 ) AS a (
     tenant, root, id, declaration_digest, current_state, instantiated_at, actor_ref, subject_ref,
-    metadata_id, metadata_digest, idempotency_key, request_digest, genesis_digest
+    metadata_id, metadata_digest, idempotency_key, request_digest, definition_digest,
+    genesis_digest
 );
 
 -- name: append_entry
@@ -237,7 +238,7 @@ CROSS JOIN LATERAL (
 -- columns: snapshot
 -- What a decision needs to know of an instance.
 i.id, i.declaration_digest, i.current_state, i.next_sequence_number, i.head_digest,
-i.instantiated_at;
+i.instantiated_at, i.definition_digest;
 
 -- name: read_snapshot
 -- parameters: tenant root id
@@ -418,7 +419,7 @@ SELECT
     h.guard_satisfied, h.reason_id, h.reason_digest, h.correlation_id, h.causation_id, h.worker_id,
     h.idempotency_key, h.request_digest, h.entry_digest,
     i.id, i.declaration_digest, i.instantiated_at, i.actor_ref, i.subject_ref, i.metadata_id,
-    i.metadata_digest, i.idempotency_key, i.request_digest, i.genesis_digest,
+    i.metadata_digest, i.idempotency_key, i.request_digest, i.definition_digest, i.genesis_digest,
     i.current_state, i.next_sequence_number, i.head_digest, i.root
 FROM $schema.instances AS i
 LEFT JOIN LATERAL (
@@ -665,3 +666,147 @@ CROSS JOIN LATERAL (
     FOR NO KEY UPDATE
 ) AS found
 WHERE p.ctid = found.ctid;
+
+-- name: read_definition
+-- parameters: tenant digest
+-- The document of a definition.
+SELECT digest, name, version, text FROM $schema.definitions
+WHERE tenant = :tenant::text AND digest = :digest::text;
+
+-- name: read_definition_version
+-- parameters: tenant name version
+-- What a name and version meant when they were used first.
+SELECT digest FROM $schema.definitions
+WHERE tenant = :tenant::text AND name = :name::text AND version = :version::text AND version <> 'dev';
+
+-- name: read_definition_digests
+-- parameters: tenant name
+SELECT digest FROM $schema.definitions WHERE tenant = :tenant::text AND name = :name::text ORDER BY digest;
+
+-- name: append_definition
+-- parameters: tenant digest name version text
+-- changes: 1
+INSERT INTO $schema.definitions (tenant, digest, name, version, text)
+VALUES (:tenant::text, :digest::text, :name::text, :version::text, :text::text);
+
+-- name: list_instances_by_definition
+-- parameters: tenant root id limit state definition_digest subject_ref
+SELECT $instance FROM $schema.instances AS i
+WHERE tenant = :tenant::text AND definition_digest = :definition_digest::text
+    AND (root, id) > (:root::text, :id::text)
+    AND (:state::text IS NULL OR current_state = :state::text)
+    AND (:subject_ref::text IS NULL OR subject_ref = :subject_ref::text)
+ORDER BY root, id LIMIT :limit::bigint;
+
+-- name: append_change
+-- parameters: tenant root instance_id sequence_number ordinal kind payload_id payload_digest change_digest
+-- changes: 1
+-- What came with the last entry of an instance.
+INSERT INTO $schema.data_changes (
+    tenant, root, instance_id, sequence_number, ordinal, kind, payload_id, payload_digest,
+    change_digest
+) VALUES (
+    :tenant::text, :root::text, :instance_id::text, :sequence_number::bigint, :ordinal::bigint,
+    :kind::text, :payload_id::text, :payload_digest::bytea, :change_digest::bytea
+);
+
+-- name: read_changes
+-- parameters: tenant root instance_id until
+-- What changed of the data up to an entry, from the last time that it was written as a whole.
+SELECT c.sequence_number, c.kind, p.content
+FROM $schema.data_changes AS c
+LEFT JOIN $schema.payloads AS p ON p.tenant = c.tenant AND p.root = c.root AND p.id = c.payload_id
+WHERE c.tenant = :tenant::text AND c.root = :root::text AND c.instance_id = :instance_id::text
+    AND c.sequence_number <= :until::bigint
+    AND c.sequence_number >= coalesce(
+        (
+            SELECT max(w.sequence_number) FROM $schema.data_changes AS w
+            WHERE w.tenant = :tenant::text AND w.root = :root::text AND w.instance_id = :instance_id::text
+                AND w.sequence_number <= :until::bigint AND w.kind = 'whole'
+        ),
+        0
+    )
+    AND c.kind <> 'event'
+ORDER BY c.sequence_number, c.ordinal;
+
+-- name: read_keyed_send
+-- parameters: tenant root instance_id idempotency_key
+-- The answer that the idempotency key of an event already had: where what followed by itself led to,
+-- what was asked for, and the payloads that came with it.
+SELECT
+    coalesce(
+        (
+            SELECT f.to_state FROM $schema.history AS f
+            WHERE f.tenant = h.tenant AND f.root = h.root AND f.instance_id = h.instance_id
+                AND f.sequence_number > h.sequence_number AND f.causation_id = h.transition_id
+            ORDER BY f.sequence_number DESC LIMIT 1
+        ),
+        h.to_state
+    ),
+    h.request_digest, r.content, p.content, c.payload_id
+FROM $schema.history AS h
+LEFT JOIN $schema.payloads AS r ON r.tenant = h.tenant AND r.root = h.root AND r.id = h.reason_id
+LEFT JOIN $schema.data_changes AS c
+    ON c.tenant = h.tenant AND c.root = h.root AND c.instance_id = h.instance_id
+        AND c.sequence_number = h.sequence_number AND c.ordinal = 0 AND c.kind = 'event'
+LEFT JOIN $schema.payloads AS p ON p.tenant = h.tenant AND p.root = h.root AND p.id = c.payload_id
+WHERE h.tenant = :tenant::text AND h.root = :root::text AND h.instance_id = :instance_id::text
+    AND h.idempotency_key = :idempotency_key::text;
+
+-- name: set_timer
+-- parameters: tenant root instance_id state name sequence_number due_at
+-- changes: 1
+INSERT INTO $schema.timers (
+    tenant, root, instance_id, state, name, sequence_number, due_at, next_try_at, failures, failure
+) VALUES (
+    :tenant::text, :root::text, :instance_id::text, :state::text, :name::text,
+    :sequence_number::bigint, :due_at::bigint, :due_at::bigint, 0, NULL
+);
+
+-- name: clear_timers
+-- parameters: tenant root instance_id state
+-- Of a state that is left.
+DELETE FROM $schema.timers
+WHERE tenant = :tenant::text AND root = :root::text AND instance_id = :instance_id::text AND state = :state::text;
+
+-- name: clear_timer
+-- parameters: tenant root instance_id state name
+DELETE FROM $schema.timers
+WHERE tenant = :tenant::text AND root = :root::text AND instance_id = :instance_id::text
+    AND state = :state::text AND name = :name::text;
+
+-- name: postpone_timer
+-- parameters: tenant root instance_id state name sequence_number next_try_at failure
+-- A timer that failed is tried again later; its own moment stays.
+UPDATE $schema.timers
+SET next_try_at = :next_try_at::bigint, failures = failures + 1, failure = :failure::text
+WHERE tenant = :tenant::text AND root = :root::text AND instance_id = :instance_id::text
+    AND state = :state::text AND name = :name::text AND sequence_number = :sequence_number::bigint;
+
+-- name: read_timer
+-- parameters: tenant root instance_id state name
+SELECT sequence_number, due_at FROM $schema.timers
+WHERE tenant = :tenant::text AND root = :root::text AND instance_id = :instance_id::text
+    AND state = :state::text AND name = :name::text;
+
+-- name: read_timers
+-- parameters: tenant root instance_id
+SELECT state, name, sequence_number, due_at, failures, failure FROM $schema.timers
+WHERE tenant = :tenant::text AND root = :root::text AND instance_id = :instance_id::text
+ORDER BY due_at, state, name;
+
+-- name: read_due_timers
+-- parameters: tenant until limit
+SELECT instance_id, state, name, sequence_number, failures FROM $schema.timers
+WHERE tenant = :tenant::text AND next_try_at <= :until::bigint
+ORDER BY next_try_at, root, instance_id LIMIT :limit::bigint;
+
+-- name: mark_sweep
+-- parameters: tenant swept_at
+-- changes: 1
+INSERT INTO $schema.sweeps AS sweeps (tenant, swept_at) VALUES (:tenant::text, :swept_at::bigint)
+ON CONFLICT (tenant) DO UPDATE SET swept_at = greatest(sweeps.swept_at, excluded.swept_at);
+
+-- name: read_sweep
+-- parameters: tenant
+SELECT swept_at FROM $schema.sweeps WHERE tenant = :tenant::text;

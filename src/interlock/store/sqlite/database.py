@@ -24,7 +24,7 @@ from weakref import WeakSet
 from interlock.core.payload import decode_payload
 from interlock.core.record import payload_digest
 from interlock.core.rejection import Rejected, StorageFailure
-from interlock.store.connection import beneath
+from interlock.store.connection import beneath, check_not_calling
 from interlock.store.plan import CommitUncertain, Plan, Transaction
 from interlock.store.sqlite.drive import UNREADABLE, drive
 from interlock.store.sqlite.errors import is_busy, translate
@@ -133,7 +133,7 @@ class Database:
         Args:
             lenient: read text that is not UTF-8 as well, its odd bytes as surrogates.
         """
-        return self._look(partial(_read, plan=plan, lenient=lenient))
+        return self._look(partial(_read, plan=plan, database=self, lenient=lenient))
 
     def write(self, plan: Plan[T]) -> T:
         """Drive a writing plan in one transaction, durable when this returns.
@@ -151,7 +151,7 @@ class Database:
                 self.place.check_unmoved()
                 changes = connection.total_changes
                 _begin(connection, "BEGIN IMMEDIATE")
-                answer = drive(connection, plan)
+                answer = drive(connection, plan, self)
                 committing = True
                 connection.execute("COMMIT")
                 # A page for the entry and one for its instance; in a batch many rows share theirs.
@@ -186,6 +186,10 @@ class Database:
         self._check_usable()
         return Joined(driver, self)
 
+    def owns(self, driver: object) -> bool:
+        """Whether a connection is the one that writes here, of which a hook may have hold."""
+        return driver is self._writer
+
     def close(self) -> None:
         """Close every connection; what was committed stays. Closing twice is fine."""
         if self._unusable:  # in a forked child the lock may be one that nobody will release
@@ -215,8 +219,11 @@ class Database:
             _abandoned.append((self._writer, self._folder, self._readers))
             _forked.append(self.place)
 
-    def check_writable(self) -> None:
+    def check_writable(self, *, joins: bool = False) -> None:
         """Refuse to write where that cannot be: at once, without waiting for anybody.
+
+        Args:
+            joins: in a transaction of the caller's, which may be the one that a hook is called in.
 
         Raises:
             StorageFailure: it was closed, opened to read only or before a fork, its schema was
@@ -230,7 +237,8 @@ class Database:
             if self._altered:
                 what = f"the schema was altered: {self._altered}; nothing is written; run `verify`"
                 raise StorageFailure(f"{self.where}: {what}", kind="damaged")
-            self._check_reentry()
+            if not joins:
+                self._check_reentry()
 
     def schema_faults(self) -> list[str]:
         """Say where the schema in the file is not the one that the migrations make."""
@@ -244,7 +252,8 @@ class Database:
         return self._look(damage)
 
     def _check_reentry(self) -> None:
-        """Refuse a call of a signal handler that interrupted this thread while it drove a plan."""
+        """Refuse a call that this thread makes while it drives a plan: a hook's, or a signal's."""
+        check_not_calling(self, self.where)
         if self._driver == threading.get_ident():
             what = "is being used by this very thread, which a signal handler has interrupted"
             raise StorageFailure(f"{self.where} {what}", kind="busy", retryable=True)
@@ -395,13 +404,13 @@ def _abandon_all() -> None:
 os.register_at_fork(after_in_child=_abandon_all)
 
 
-def _read(connection: sqlite3.Connection, plan: Plan[T], lenient: bool) -> T:
+def _read(connection: sqlite3.Connection, plan: Plan[T], database: object, lenient: bool) -> T:
     """Drive a reading plan on one snapshot."""
     if lenient:
         connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
     try:
         _begin(connection, "BEGIN")
-        return drive(connection, plan)
+        return drive(connection, plan, database)
     finally:
         _roll_back(connection)
         connection.text_factory = str

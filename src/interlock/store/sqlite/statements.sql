@@ -15,17 +15,17 @@ VALUES (
 );
 
 -- name: append_instance
--- parameters: tenant root id declaration_digest current_state instantiated_at actor_ref subject_ref metadata_id metadata_digest idempotency_key request_digest genesis_digest
+-- parameters: tenant root id declaration_digest current_state instantiated_at actor_ref subject_ref metadata_id metadata_digest idempotency_key request_digest definition_digest genesis_digest
 -- A birth: version 1, no history, the head of the chain is the genesis. Its idempotency key becomes
 -- a row of start_keys by trigger.
 INSERT INTO instances (
     tenant, root, id, declaration_digest, current_state, next_sequence_number, head_digest,
     instantiated_at, actor_ref, subject_ref, metadata_id, metadata_digest, idempotency_key,
-    request_digest, genesis_digest
+    request_digest, definition_digest, genesis_digest
 ) VALUES (
     :tenant, :root, :id, :declaration_digest, :current_state, 1, :genesis_digest,
     :instantiated_at, :actor_ref, :subject_ref, :metadata_id, :metadata_digest, :idempotency_key,
-    :request_digest, :genesis_digest
+    :request_digest, :definition_digest, :genesis_digest
 );
 
 -- name: append_entry
@@ -59,7 +59,8 @@ WHERE k.tenant = :tenant AND k.idempotency_key = :idempotency_key;
 
 -- columns: snapshot
 -- What a decision needs to know of an instance.
-id, declaration_digest, current_state, next_sequence_number, head_digest, instantiated_at;
+id, declaration_digest, current_state, next_sequence_number, head_digest, instantiated_at,
+definition_digest;
 
 -- name: read_snapshot
 -- parameters: tenant root id
@@ -186,7 +187,7 @@ SELECT
     h.guard_satisfied, h.reason_id, h.reason_digest, h.correlation_id, h.causation_id, h.worker_id,
     h.idempotency_key, h.request_digest, h.entry_digest,
     i.id, i.declaration_digest, i.instantiated_at, i.actor_ref, i.subject_ref, i.metadata_id,
-    i.metadata_digest, i.idempotency_key, i.request_digest, i.genesis_digest,
+    i.metadata_digest, i.idempotency_key, i.request_digest, i.definition_digest, i.genesis_digest,
     i.current_state, i.next_sequence_number, i.head_digest, i.root
 FROM instances AS i
 LEFT JOIN history AS h
@@ -383,3 +384,145 @@ FROM instances WHERE tenant = :tenant AND root = :root AND id = :id;
 -- Its row stays.
 UPDATE payloads SET salt = NULL, content = NULL
 WHERE tenant = :tenant AND root = :root AND id = :id;
+
+-- name: read_definition
+-- parameters: tenant digest
+-- The document of a definition.
+SELECT digest, name, version, text FROM definitions WHERE tenant = :tenant AND digest = :digest;
+
+-- name: read_definition_version
+-- parameters: tenant name version
+-- What a name and version meant when they were used first.
+SELECT digest FROM definitions
+WHERE tenant = :tenant AND name = :name AND version = :version AND version <> 'dev';
+
+-- name: read_definition_digests
+-- parameters: tenant name
+SELECT digest FROM definitions WHERE tenant = :tenant AND name = :name ORDER BY digest;
+
+-- name: append_definition
+-- parameters: tenant digest name version text
+-- changes: 1
+INSERT INTO definitions (tenant, digest, name, version, text)
+VALUES (:tenant, :digest, :name, :version, :text);
+
+-- name: list_instances_by_definition
+-- parameters: tenant root id limit state definition_digest subject_ref
+SELECT $instance FROM instance_records
+WHERE tenant = :tenant AND definition_digest = :definition_digest
+    AND (root, id) > (:root, :id)
+    AND (:state IS NULL OR current_state = :state)
+    AND (:subject_ref IS NULL OR subject_ref = :subject_ref)
+ORDER BY root, id LIMIT :limit;
+
+-- name: append_change
+-- parameters: tenant root instance_id sequence_number ordinal kind payload_id payload_digest change_digest
+-- changes: 1
+-- What came with the last entry of an instance.
+INSERT INTO data_changes (
+    tenant, root, instance_id, sequence_number, ordinal, kind, payload_id, payload_digest,
+    change_digest
+) VALUES (
+    :tenant, :root, :instance_id, :sequence_number, :ordinal, :kind, :payload_id, :payload_digest,
+    :change_digest
+);
+
+-- name: read_changes
+-- parameters: tenant root instance_id until
+-- What changed of the data up to an entry, from the last time that it was written as a whole.
+SELECT c.sequence_number, c.kind, p.content
+FROM data_changes AS c
+LEFT JOIN payloads AS p ON p.tenant = c.tenant AND p.root = c.root AND p.id = c.payload_id
+WHERE c.tenant = :tenant AND c.root = :root AND c.instance_id = :instance_id
+    AND c.sequence_number <= :until
+    AND c.sequence_number >= coalesce(
+        (
+            SELECT max(w.sequence_number) FROM data_changes AS w
+            WHERE w.tenant = :tenant AND w.root = :root AND w.instance_id = :instance_id
+                AND w.sequence_number <= :until AND w.kind = 'whole'
+        ),
+        0
+    )
+    AND c.kind <> 'event'
+ORDER BY c.sequence_number, c.ordinal;
+
+-- name: read_keyed_send
+-- parameters: tenant root instance_id idempotency_key
+-- The answer that the idempotency key of an event already had: where what followed by itself led to,
+-- what was asked for, and the payloads that came with it.
+SELECT
+    coalesce(
+        (
+            SELECT f.to_state FROM history AS f
+            WHERE f.tenant = h.tenant AND f.root = h.root AND f.instance_id = h.instance_id
+                AND f.sequence_number > h.sequence_number AND f.causation_id = h.transition_id
+            ORDER BY f.sequence_number DESC LIMIT 1
+        ),
+        h.to_state
+    ),
+    h.request_digest, r.content, p.content, c.payload_id
+FROM history AS h
+LEFT JOIN payloads AS r ON r.tenant = h.tenant AND r.root = h.root AND r.id = h.reason_id
+LEFT JOIN data_changes AS c
+    ON c.tenant = h.tenant AND c.root = h.root AND c.instance_id = h.instance_id
+        AND c.sequence_number = h.sequence_number AND c.ordinal = 0 AND c.kind = 'event'
+LEFT JOIN payloads AS p ON p.tenant = h.tenant AND p.root = h.root AND p.id = c.payload_id
+WHERE h.tenant = :tenant AND h.root = :root AND h.instance_id = :instance_id
+    AND h.idempotency_key = :idempotency_key;
+
+-- name: set_timer
+-- parameters: tenant root instance_id state name sequence_number due_at
+-- changes: 1
+INSERT INTO timers (
+    tenant, root, instance_id, state, name, sequence_number, due_at, next_try_at, failures, failure
+) VALUES (
+    :tenant, :root, :instance_id, :state, :name, :sequence_number, :due_at, :due_at, 0, NULL
+);
+
+-- name: clear_timers
+-- parameters: tenant root instance_id state
+-- Of a state that is left.
+DELETE FROM timers
+WHERE tenant = :tenant AND root = :root AND instance_id = :instance_id AND state = :state;
+
+-- name: clear_timer
+-- parameters: tenant root instance_id state name
+DELETE FROM timers
+WHERE tenant = :tenant AND root = :root AND instance_id = :instance_id
+    AND state = :state AND name = :name;
+
+-- name: postpone_timer
+-- parameters: tenant root instance_id state name sequence_number next_try_at failure
+-- A timer that failed is tried again later; its own moment stays.
+UPDATE timers
+SET next_try_at = :next_try_at, failures = failures + 1, failure = :failure
+WHERE tenant = :tenant AND root = :root AND instance_id = :instance_id
+    AND state = :state AND name = :name AND sequence_number = :sequence_number;
+
+-- name: read_timer
+-- parameters: tenant root instance_id state name
+SELECT sequence_number, due_at FROM timers
+WHERE tenant = :tenant AND root = :root AND instance_id = :instance_id
+    AND state = :state AND name = :name;
+
+-- name: read_timers
+-- parameters: tenant root instance_id
+SELECT state, name, sequence_number, due_at, failures, failure FROM timers
+WHERE tenant = :tenant AND root = :root AND instance_id = :instance_id
+ORDER BY due_at, state, name;
+
+-- name: read_due_timers
+-- parameters: tenant until limit
+SELECT instance_id, state, name, sequence_number, failures FROM timers
+WHERE tenant = :tenant AND next_try_at <= :until
+ORDER BY next_try_at, root, instance_id LIMIT :limit;
+
+-- name: mark_sweep
+-- parameters: tenant swept_at
+-- changes: 1
+INSERT INTO sweeps (tenant, swept_at) VALUES (:tenant, :swept_at)
+ON CONFLICT (tenant) DO UPDATE SET swept_at = max(swept_at, excluded.swept_at);
+
+-- name: read_sweep
+-- parameters: tenant
+SELECT swept_at FROM sweeps WHERE tenant = :tenant;

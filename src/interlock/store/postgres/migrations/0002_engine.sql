@@ -1,0 +1,211 @@
+-- Machines that an engine runs: their definitions, the mark of their instances, what changed of their
+-- data, and their timers.
+--
+-- A definition is kept as the document that was compiled, under the digest of what it means. An
+-- instance that an engine began names its definition in its genesis, so that nobody else moves it.
+-- What an event brought and what changed are payloads, named by rows of data_changes under the
+-- entry (0: the birth) that they came with; each row carries a digest that follows the one before, the
+-- first that of the entry. Timers and sweeps are what the engine still has to do, not what happened.
+
+CREATE TABLE $schema.definitions (
+    tenant text COLLATE "C" NOT NULL,
+    digest text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    version text COLLATE "C" NOT NULL,
+    text text COLLATE "C" NOT NULL,
+    CONSTRAINT definitions_pkey PRIMARY KEY (tenant, digest)
+);
+
+CREATE UNIQUE INDEX definitions_by_version ON $schema.definitions USING btree (tenant, name, version) WHERE (version <> 'dev');
+CREATE INDEX definitions_by_name ON $schema.definitions USING btree (tenant, name, digest);
+
+ALTER TABLE $schema.instances ADD COLUMN definition_digest text COLLATE "C";
+
+CREATE INDEX instances_by_definition ON $schema.instances USING btree (tenant, definition_digest, root, id) WHERE (definition_digest IS NOT NULL);
+
+CREATE TABLE $schema.data_changes (
+    tenant text COLLATE "C" NOT NULL,
+    root text COLLATE "C" NOT NULL,
+    instance_id text COLLATE "C" NOT NULL,
+    sequence_number bigint NOT NULL,
+    ordinal bigint NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    payload_id text COLLATE "C" NOT NULL,
+    payload_digest bytea NOT NULL,
+    change_digest bytea NOT NULL,
+    CONSTRAINT data_changes_pkey PRIMARY KEY (tenant, root, instance_id, sequence_number, ordinal)
+);
+
+CREATE INDEX data_changes_whole ON $schema.data_changes USING btree (tenant, root, instance_id, sequence_number) WHERE (kind = 'whole');
+
+CREATE TABLE $schema.timers (
+    tenant text COLLATE "C" NOT NULL,
+    root text COLLATE "C" NOT NULL,
+    instance_id text COLLATE "C" NOT NULL,
+    state text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    sequence_number bigint NOT NULL,
+    due_at bigint NOT NULL,
+    next_try_at bigint NOT NULL,
+    failures bigint NOT NULL,
+    failure text COLLATE "C",
+    CONSTRAINT timers_pkey PRIMARY KEY (tenant, root, instance_id, state, name)
+);
+
+CREATE INDEX timers_by_next_try ON $schema.timers USING btree (tenant, next_try_at, root, instance_id);
+
+CREATE TABLE $schema.sweeps (
+    tenant text COLLATE "C" NOT NULL,
+    swept_at bigint NOT NULL,
+    CONSTRAINT sweeps_pkey PRIMARY KEY (tenant)
+);
+
+-- definitions
+
+CREATE FUNCTION $schema.definitions_insert() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF NOT $schema.is_json(convert_to(NEW.text, 'UTF8')) THEN
+        RAISE check_violation USING MESSAGE = 'interlock: a definition is JSON';
+    END IF;
+    RETURN NEW;
+END
+$$;
+
+CREATE TRIGGER definitions_insert BEFORE INSERT ON $schema.definitions
+FOR EACH ROW EXECUTE FUNCTION $schema.definitions_insert();
+
+CREATE TRIGGER definitions_update BEFORE UPDATE ON $schema.definitions
+FOR EACH ROW EXECUTE FUNCTION $schema.refuse('interlock: a definition never changes');
+
+CREATE TRIGGER definitions_delete BEFORE DELETE ON $schema.definitions
+FOR EACH ROW EXECUTE FUNCTION $schema.refuse('interlock: a definition is never removed');
+
+CREATE TRIGGER definitions_truncate BEFORE TRUNCATE ON $schema.definitions
+FOR EACH STATEMENT EXECUTE FUNCTION $schema.refuse('interlock: a definition is never removed');
+
+-- instances
+
+CREATE FUNCTION $schema.instances_defined() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF NOT EXISTS (
+        SELECT 1 FROM $schema.definitions
+        WHERE tenant = NEW.tenant AND digest = NEW.definition_digest
+    ) THEN
+        RAISE check_violation USING
+            MESSAGE = 'interlock: the definition of an instance comes before it';
+    END IF;
+    RETURN NEW;
+END
+$$;
+
+CREATE TRIGGER instances_defined BEFORE INSERT ON $schema.instances
+FOR EACH ROW WHEN (NEW.definition_digest IS NOT NULL)
+EXECUTE FUNCTION $schema.instances_defined();
+
+CREATE TRIGGER instances_redefine BEFORE UPDATE OF
+    definition_digest
+ON $schema.instances
+FOR EACH ROW WHEN (NEW.* IS DISTINCT FROM OLD.*)
+EXECUTE FUNCTION $schema.refuse('interlock: how an instance began never changes');
+
+-- data_changes
+
+CREATE FUNCTION $schema.data_changes_insert() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+DECLARE
+    fault text;
+BEGIN
+    IF NOT EXISTS (
+        SELECT 1 FROM $schema.instances
+        WHERE tenant = NEW.tenant AND root = NEW.root AND id = NEW.instance_id
+            AND definition_digest IS NOT NULL
+            AND next_sequence_number = NEW.sequence_number + 1
+    ) THEN
+        fault := 'interlock: data changes with the last entry of an instance of an engine';
+    ELSIF NEW.ordinal IS DISTINCT FROM (
+        SELECT coalesce(max(ordinal) + 1, 0) FROM $schema.data_changes
+        WHERE tenant = NEW.tenant AND root = NEW.root AND instance_id = NEW.instance_id
+            AND sequence_number = NEW.sequence_number
+    ) THEN
+        fault := 'interlock: changes of data are numbered from 0';
+    ELSIF NEW.kind NOT IN ('event', 'patch', 'whole') THEN
+        fault := 'interlock: a change of data is an event, a patch or the whole';
+    ELSIF octet_length(NEW.payload_digest) <> 32 OR octet_length(NEW.change_digest) <> 32 THEN
+        fault := 'interlock: a digest has 32 bytes';
+    ELSE
+        RETURN NEW;
+    END IF;
+    RAISE check_violation USING MESSAGE = fault;
+END
+$$;
+
+CREATE TRIGGER data_changes_insert BEFORE INSERT ON $schema.data_changes
+FOR EACH ROW EXECUTE FUNCTION $schema.data_changes_insert();
+
+CREATE TRIGGER data_changes_update BEFORE UPDATE ON $schema.data_changes
+FOR EACH ROW EXECUTE FUNCTION $schema.refuse('interlock: changes of data are append-only');
+
+CREATE TRIGGER data_changes_delete BEFORE DELETE ON $schema.data_changes
+FOR EACH ROW EXECUTE FUNCTION $schema.refuse('interlock: changes of data are append-only');
+
+CREATE TRIGGER data_changes_truncate BEFORE TRUNCATE ON $schema.data_changes
+FOR EACH STATEMENT EXECUTE FUNCTION $schema.refuse('interlock: changes of data are append-only');
+
+-- timers
+
+CREATE FUNCTION $schema.timers_insert() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $$
+BEGIN
+    IF NOT EXISTS (
+        SELECT 1 FROM $schema.instances
+        WHERE tenant = NEW.tenant AND root = NEW.root AND id = NEW.instance_id
+            AND definition_digest IS NOT NULL
+    ) THEN
+        RAISE check_violation USING
+            MESSAGE = 'interlock: a timer is set once, of an instance of an engine';
+    END IF;
+    RETURN NEW;
+END
+$$;
+
+CREATE TRIGGER timers_insert BEFORE INSERT ON $schema.timers
+FOR EACH ROW EXECUTE FUNCTION $schema.timers_insert();
+
+CREATE TRIGGER timers_update BEFORE UPDATE OF
+    tenant, root, instance_id, state, name, sequence_number, due_at
+ON $schema.timers
+FOR EACH ROW EXECUTE FUNCTION $schema.refuse('interlock: a timer keeps its moment');
+
+-- A connection reads and writes the rows of one tenant.
+
+ALTER TABLE $schema.definitions ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+ALTER TABLE $schema.data_changes ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+ALTER TABLE $schema.timers ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+ALTER TABLE $schema.sweeps ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+
+CREATE POLICY own_tenant ON $schema.definitions
+USING (tenant = COALESCE(current_setting('interlock.tenant', true), ''))
+WITH CHECK (tenant = COALESCE(current_setting('interlock.tenant', true), ''));
+
+CREATE POLICY own_tenant ON $schema.data_changes
+USING (tenant = COALESCE(current_setting('interlock.tenant', true), ''))
+WITH CHECK (tenant = COALESCE(current_setting('interlock.tenant', true), ''));
+
+CREATE POLICY own_tenant ON $schema.timers
+USING (tenant = COALESCE(current_setting('interlock.tenant', true), ''))
+WITH CHECK (tenant = COALESCE(current_setting('interlock.tenant', true), ''));
+
+CREATE POLICY own_tenant ON $schema.sweeps
+USING (tenant = COALESCE(current_setting('interlock.tenant', true), ''))
+WITH CHECK (tenant = COALESCE(current_setting('interlock.tenant', true), ''));
+
+REVOKE ALL ON
+    $schema.definitions, $schema.data_changes, $schema.timers, $schema.sweeps
+FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION
+    $schema.definitions_insert(), $schema.instances_defined(), $schema.data_changes_insert(),
+    $schema.timers_insert()
+FROM PUBLIC;
