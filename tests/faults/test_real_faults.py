@@ -354,10 +354,10 @@ def test_a_store_that_is_newer_than_the_program(path: Path) -> None:
         store.instantiate(TOGGLE)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("DROP TRIGGER interlock_migrations_insert")  # as a migration would
-        connection.execute("INSERT INTO interlock_migrations VALUES (2, '0002_future', 'now')")
+        connection.execute("INSERT INTO interlock_migrations VALUES (99, '0099_future', 'now')")
     before = content_of(path)
     for suffix in ("", "?mode=rw", "?mode=ro"):
-        with pytest.raises(StorageFailure, match=r"newer than this program.*2.*upgrade interlock"):
+        with pytest.raises(StorageFailure, match=r"newer than this program.*99.*upgrade interlock"):
             interlock.open(url(path) + suffix)
     assert content_of(path) == before
 

@@ -162,7 +162,7 @@ def walked(config: Config, entries: Entries) -> Trail:
 
 
 def _genesis(machine: Machine) -> Genesis:
-    unsigned = Genesis("i", machine.digest, to_microseconds(NOW), *(None,) * 6, b"")
+    unsigned = Genesis("i", machine.digest, to_microseconds(NOW), *(None,) * 7, b"")
     return unsigned._replace(genesis_digest=genesis_digest(unsigned))
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import interlock
 from interlock.store.store import Store
+from tests.support import orders
 from tests.support.machines import BATCH, TOGGLE, arrow, declare
 
 # What a column may be changed to. A few other rows of the same table lend theirs, too.
@@ -16,7 +17,10 @@ LAWFUL = [("sampled", BATCH), ("testing", BATCH), ("on", TOGGLE)]
 
 
 def fill(store: Store) -> None:
-    """Write rows into every table: instances new, under way and ended, two declarations."""
+    """Write rows into every table: instances new, under way and ended, two declarations.
+
+    Two of them are an engine's, with data that changed and a timer that runs.
+    """
     ended = store.instantiate(BATCH, "ann", "batch-1", {"line": 4}, idempotency_key="birth-1")
     store.fire(ended, "begin-testing", "bob", reason="arrived", idempotency_key="k-1")
     store.fire(ended, "release", "qp", guard_satisfied=True, idempotency_key="k-2")
@@ -25,6 +29,10 @@ def fill(store: Store) -> None:
     store.instantiate(BATCH, subject_ref="batch-3")
     toggle = store.instantiate(TOGGLE, instance_metadata=["x"])
     store.fire_many([interlock.Fire(toggle, "go", reason=f"round {n}") for n in range(3)])
+    engine = orders.engine_of(store)
+    engine.tick()
+    orders.begin(engine)
+    orders.begin(engine, 2).send("submit", {"qty": 3})
 
 
 def strays(rows: list[dict[str, Any]], column: str) -> list[Any]:

@@ -14,6 +14,7 @@ def through(plan: Plan[T], rows_for: Callable[[Statement, list[Row]], list[Row]]
         statement = next(plan)
         while True:
             rows = yield statement
+            assert isinstance(statement, Statement)  # a store calls nothing
             statement = plan.send(rows_for(statement, rows))
     except StopIteration as end:
         answer: T = end.value

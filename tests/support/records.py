@@ -13,6 +13,7 @@ Rows: TypeAlias = list[tuple[Any, ...]]
 Content: TypeAlias = dict[str, Rows]
 
 LEDGER = "interlock_migrations"  # which migrations were applied; no record of any instance
+WORKING = ("timers", "sweeps")  # what is still to be done, which comes and goes
 
 
 def tables(connection: sqlite3.Connection) -> list[str]:
@@ -97,8 +98,58 @@ def _instance_breaches(connection: sqlite3.Connection, row: dict[str, Any]) -> l
         found.append(f"it is in {row['current_state']!r}, which is not declared")
     if row["next_sequence_number"] != number + 1:
         found.append(f"its next number is {row['next_sequence_number']} after {number}")
-    if entries and row["head_digest"] != entries[-1]["entry_digest"]:
-        found.append("its head is not that of its last entry")
+    head = entries[-1]["entry_digest"] if entries else row["genesis_digest"]
+    changes = dicts(
+        connection,
+        "SELECT * FROM data_changes WHERE tenant = ? AND root = ? AND instance_id = ?"
+        " ORDER BY sequence_number, ordinal",
+        *(row["tenant"], row["root"], row["id"]),
+    )
+    if changes and row["definition_digest"] is None:
+        found.append("its data changed, but no engine began it")
+    for at in {change["sequence_number"] for change in changes}:
+        came = [change for change in changes if change["sequence_number"] == at]
+        if not 0 <= at <= number:
+            found.append(f"data changed with entry {at}, which it has not")
+        if [change["ordinal"] for change in came] != list(range(len(came))):
+            found.append(f"the changes with entry {at} are not numbered from 0")
+        if at == number:
+            head = came[-1]["change_digest"]
+    if row["head_digest"] != head:
+        found.append("its head is not that of its last entry or change")
+    return found + _engine_breaches(connection, row, changes)
+
+
+def _engine_breaches(
+    connection: sqlite3.Connection, row: dict[str, Any], changes: list[dict[str, Any]]
+) -> list[str]:
+    """Judge what only an engine writes: its definition, what changed, its timers."""
+    found = []
+    key = (row["tenant"], row["definition_digest"])
+    select = "SELECT text FROM definitions WHERE tenant = ? AND digest = ?"
+    defined = connection.execute(select, key).fetchall()
+    if row["definition_digest"] is not None and len(defined) != 1:
+        found.append("it has no definition")
+    for change in changes:
+        select = "SELECT content FROM payloads WHERE tenant = ? AND root = ? AND id = ?"
+        place = (row["tenant"], row["root"], change["payload_id"])
+        payloads = connection.execute(select, place).fetchall()
+        if len(payloads) != 1:
+            found.append("a change of its data has no payload")
+        elif payloads[0][0] is not None and not isinstance(json.loads(payloads[0][0]), dict):
+            found.append("a change of its data is no object")
+        if change["kind"] not in ("event", "patch", "whole"):
+            found.append(f"a change of its data is of kind {change['kind']!r}")
+    timers = dicts(
+        connection,
+        "SELECT * FROM timers WHERE tenant = ? AND root = ? AND instance_id = ?",
+        *(row["tenant"], row["root"], row["id"]),
+    )
+    for timer in timers:
+        if row["definition_digest"] is None:
+            found.append("it has a timer, but no engine began it")
+        if not 0 <= timer["sequence_number"] < row["next_sequence_number"]:
+            found.append("it has a timer of an entry that it has not")
     return found
 
 
@@ -142,9 +193,17 @@ def unlawful(before: Content, after: Content) -> list[str]:
     """
     found = []
     for table, rows in before.items():
-        if table == LEDGER:
+        if table == LEDGER or table == "sweeps":
             continue
         kept = set(after[table])
+        if table == "timers":  # one may go; one that stays keeps its moment
+            moments = {row[:5]: row[5:7] for row in kept}
+            found += [
+                f"timers: {row} has another moment"
+                for row in rows
+                if moments.get(row[:5], row[5:7]) != row[5:7]
+            ]
+            continue
         for row in rows:
             if row in kept:
                 continue
@@ -156,7 +215,7 @@ def unlawful(before: Content, after: Content) -> list[str]:
     return found
 
 
-_GENESIS = (0, 1, 2, 3, *range(7, 13))  # all of `instances` but state, next number and head
+_GENESIS = (0, 1, 2, 3, *range(7, 16))  # all of `instances` but state, next number and head
 
 
 def _same_genesis(row: tuple[Any, ...], other: tuple[Any, ...]) -> bool:

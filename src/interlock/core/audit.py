@@ -7,7 +7,7 @@ reads records) and Invariants 1 to 10.
 
     trail = Trail(machine, genesis)
     for row in rows:
-        faults += trail.entry(row)
+        faults += trail.entry(row)      # or `trail.change(row)`, of what came with it
     faults += trail.close(current_state, next_sequence_number, head_digest)
 """
 
@@ -16,7 +16,14 @@ from typing import NamedTuple, ParamSpec
 
 from interlock.core.instant import FIRST, LAST
 from interlock.core.machine import Machine, Transition
-from interlock.core.record import Genesis, HistoryRow, entry_digest, genesis_digest
+from interlock.core.record import (
+    ChangeRow,
+    Genesis,
+    HistoryRow,
+    change_digest,
+    entry_digest,
+    genesis_digest,
+)
 from interlock.core.text import clipped, quoted
 
 P = ParamSpec("P")
@@ -47,17 +54,20 @@ class Trail:
     """One instance's records, walked from the genesis.
 
     `state`, `number` and `digest` say where the walk stands: the state it led to, the sequence
-    number and the digest of the last entry read. A fault is reported where it shows, and the walk
-    goes on from what is stored, so that one broken entry is not reported with each that follows.
+    number of the last entry read, and the digest of that or of the last change of data that came
+    with it; `ordinal` is the number of the change that would be next. A fault is reported where
+    it shows, and the walk goes on from what is stored, so that one broken entry is not reported
+    with each that follows.
     """
 
-    __slots__ = ("digest", "genesis", "machine", "number", "state")
+    __slots__ = ("digest", "genesis", "machine", "number", "ordinal", "state")
 
     def __init__(self, machine: Machine, genesis: Genesis) -> None:
         self.machine = machine
         self.genesis = genesis
         self.state = machine.initial_state
         self.number = 0
+        self.ordinal = 0
         self.digest = genesis.genesis_digest
 
     def birth(self) -> list[Fault]:
@@ -93,6 +103,30 @@ class Trail:
             sound = False  # a value of another type than the schema allows
         faults = () if sound else [*self._faults(HistoryRow._make(row), transition)]
         self.state, self.number, self.digest = target, number, digest
+        self.ordinal = 0
+        return faults
+
+    def change(self, row: ChangeRow) -> list[Fault]:
+        """Check the next change of data and step over it."""
+        number, ordinal, kind, payload_id, _, digest = row
+        entry, faults = number or None, []
+        if number != self.number:
+            what = f"data changed with entry {clipped(number)}, which is not there"
+            return [Fault(5, entry, what)]
+        gap = ordinal != self.ordinal
+        if gap and ordinal > self.ordinal:
+            faults.append(Fault(5, entry, f"change {self.ordinal} of its data is missing"))
+        elif gap:
+            what = f"the number of a change of data does not rise: {ordinal} after "
+            faults.append(Fault(6, entry, f"{what}{self.ordinal - 1}"))
+        if kind not in ("event", "patch", "whole"):
+            faults.append(Fault(5, entry, f"a change of data is of the kind {quoted(kind)}"))
+        if _blank(payload_id):
+            faults.append(Fault(5, entry, "a change of data has no payload"))
+        if not gap and _digest(change_digest, self.digest, self.genesis.id, row) != digest:
+            what = f"change {ordinal} of its data was altered, or does not follow what was before"
+            faults.append(Fault(5, entry, f"{what}: its digest differs"))
+        self.digest, self.ordinal = digest, ordinal + 1
         return faults
 
     def _faults(self, row: HistoryRow, transition: Transition | None) -> Iterator[Fault]:
@@ -163,9 +197,10 @@ class Trail:
             what = f"the next sequence number is {next_sequence_number} after entry {self.number}"
             faults.append(Fault(6, None, what))
         elif head_digest != self.digest:
-            faults.append(
-                Fault(5, self.number or None, "the head digest is not that of the last entry")
-            )
+            what = "the head digest is not that of the last entry"
+            if self.genesis.definition_digest is not None:
+                what += ", or of the last change of data"
+            faults.append(Fault(5, self.number or None, what))
         if current_state != self.state:
             led = f"but the history leads to {quoted(self.state)}"
             faults.append(Fault(7, None, f"the current state is {quoted(current_state)}, {led}"))

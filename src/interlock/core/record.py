@@ -67,6 +67,15 @@ def genesis_digest(row: Genesis) -> bytes:
     return _sha256(content.encode()).digest()
 
 
+def text_digest(text: str) -> bytes:
+    """Make the digest of the text of a definition.
+
+    Raises:
+        UnicodeEncodeError: it is no text that could have been written.
+    """
+    return _sha256(text.encode()).digest()
+
+
 def entry_digest(previous: bytes, instance_id: str, row: HistoryRow) -> bytes:
     """Make the digest of an entry that follows the digest `previous`; `row`'s own is not read.
 
@@ -113,7 +122,7 @@ def change_digest(previous: bytes, instance_id: str, row: ChangeRow) -> bytes:
 
     Args:
         previous: the digest of the change before it with the same entry; of the first, the entry's
-            own, or that of the genesis.
+            own, or that of the genesis. The next entry follows the last change.
     """
     number, ordinal, kind, payload_id, digest, _ = row
     content = f"interlock/change/1\0{instance_id}\0{number}\0{ordinal}\0{kind}\0{payload_id}\0"

@@ -6,6 +6,7 @@ from interlock.core.identity import root_of
 from interlock.core.instant import from_microseconds
 from interlock.core.machine import Request, Snapshot
 from interlock.core.payload import canonical, decode_payload
+from interlock.core.record import text_digest
 from interlock.core.rejection import DefinitionChanged, IdempotencyConflict, Rejected
 from interlock.core.text import quoted
 from interlock.engine.asked import Begin
@@ -80,7 +81,8 @@ def _define(context: Context, definition: Definition) -> Plan[None]:
             version=version,
             digest=found[0][0],
         )
-    row = (tenant, digest, name, version, definition.document)
+    text = definition.document
+    row = (tenant, digest, name, version, text, text_digest(text))
     yield Statement("append_definition", [row])
 
 

@@ -28,8 +28,8 @@ class Ledger:
         self._ordinal = 0
         self._last = standing.head
 
-    def write(self, kind: str, value: Any) -> Plan[None]:
-        """Write a change."""
+    def write(self, kind: str, value: Any) -> Plan[bytes]:
+        """Write a change, and give its digest, which is the head of the instance then."""
         tenant, root, id = self._key
         content, salt = encode_payload(value), self._context.salt()
         name = f"{self._entry_id}/{self._ordinal}"
@@ -39,3 +39,4 @@ class Ledger:
         self._last = change_digest(self._last, id, row)
         yield Statement("append_change", [(*self._key, *row[:-1], self._last)])
         self._ordinal += 1
+        return self._last

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from interlock.core.patch import merge
 from interlock.core.payload import decode_payload, encode_payload
 from interlock.core.rejection import StorageFailure
 
@@ -71,19 +72,6 @@ def recall(changes: Iterable[tuple[str, bytes | None]]) -> Memory:
         else:
             memory = memory.patched(decode_payload(content))
     return memory
-
-
-def merge(target: Any, patch: Any) -> Any:
-    """Apply a JSON Merge Patch and give the result; neither is altered."""
-    if not isinstance(patch, Mapping):
-        return patch
-    result = dict(target) if isinstance(target, Mapping) else {}
-    for name, value in patch.items():
-        if value is None:
-            result.pop(name, None)
-        else:
-            result[name] = merge(result.get(name), value)
-    return result
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Patch:

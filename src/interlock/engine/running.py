@@ -296,11 +296,15 @@ class Run:
     def _write_changes(self, changes: Sequence[Change]) -> Plan[None]:
         """Write what came with the last entry."""
         for kind, value in changes:
-            memory: Memory = self.standing.memory
-            if kind == "patch" and memory.patches >= WHOLE_EVERY:
-                kind, value = "whole", memory.whole()
-                self._remember(Memory(memory.data, memory.remembered))
-            yield from self._ledger.write(kind, value)
+            yield from self._write_change(kind, value)
+        memory: Memory = self.standing.memory
+        if changes and memory.patches >= WHOLE_EVERY:
+            yield from self._write_change("whole", memory.whole())
+            self._remember(Memory(memory.data, memory.remembered))
+
+    def _write_change(self, kind: str, value: Any) -> Plan[None]:
+        head = yield from self._ledger.write(kind, value)
+        self.standing = self.standing._replace(head=head)
 
     def _arm(self, entered: Sequence[str]) -> Plan[None]:
         """Set the timers of states that were entered."""

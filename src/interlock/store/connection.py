@@ -23,14 +23,16 @@ _WANTED = (
 _in_use: dict[int, object] = {}  # the drivers' connections that calls are using, by identity
 
 
-_calling = threading.local()  # the databases whose plans wait for a hook, by this thread
+_calling = (
+    threading.local()
+)  # the databases whose plans wait for a hook of this thread, and drivers
 
 
 @contextmanager
 def calling(database: object, driver: object) -> Iterator[None]:
     """Let calls that a hook makes join the transaction that it is called in, and no other."""
-    waiting: list[object] = _calling.__dict__.setdefault("databases", [])
-    waiting.append(database)
+    waiting: list[tuple[object, object]] = _calling.__dict__.setdefault("waiting", [])
+    waiting.append((database, driver))
     own = _in_use.pop(id(driver), None)
     try:
         yield
@@ -40,15 +42,28 @@ def calling(database: object, driver: object) -> Iterator[None]:
             _in_use[id(driver)] = own
 
 
+def is_in_hand(database: object, driver: object) -> bool:
+    """Whether a hook of this thread was given a connection by the database."""
+    waiting: list[tuple[object, object]] = _calling.__dict__.get("waiting", [])
+    return any(one is database and other is driver for one, other in waiting)
+
+
 def check_not_calling(database: object, where: str) -> None:
     """Refuse a transaction of its own to a hook: it would wait for the one that waits for it.
 
     Raises:
         StorageFailure: a hook of this thread makes it.
     """
-    if any(waiting is database for waiting in _calling.__dict__.get("databases", ())):
+    waiting = _calling.__dict__.get("waiting")
+    if waiting and any(one is database for one, _ in waiting):
         what = "a hook or guard is being called in a transaction; use `tx.fire`, or `connection=`"
         raise StorageFailure(f"{where}: {what}", kind="busy")
+
+
+def ended(where: str) -> StorageFailure:
+    """Make the refusal for a hook that would not leave the transaction to whom it belongs."""
+    what = "a hook or guard ended the transaction that it was called in, or tried to"
+    return StorageFailure(f"{where}: {what}; it must not commit or roll back", kind="failed")
 
 
 class _Beneath(NamedTuple):

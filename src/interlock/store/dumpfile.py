@@ -1,48 +1,61 @@
 """Dumps as files: JSON lines in ASCII, written and read in a stream, each line checked.
 
-    {"interlock_dump": 1, "whole": true}
+    {"interlock_dump": 2, "whole": true}
     {"declaration": {"digest": "7a69…", "text": "{\\"states\\":…}"}}
     {"payload": {"id": "01a2…", "salt": "9f86…", "content": "{\\"site\\":\\"Leuven\\"}"}}
     {"instance": {"id": "01a2…", …, "genesis_digest": "60f1…", "entries": 2, "head_digest": "03…"}}
     {"entry": {"sequence_number": 1, "transition_id": "01a2…", …, "entry_digest": "c0de…"}}
     {"payload": {"id": "01a2…", "destroyed": true}}
     {"entry": {"sequence_number": 2, …, "reason_id": "01a2…", "entry_digest": "03ae…"}}
-    {"end": {"declarations": 1, "instances": 1, "entries": 2, "payloads": 2, "sha256": "0b5e…"}}
+    {"end": {"declarations": 1, "instances": 1, "entries": 2, "payloads": 2, …, "sha256": "0b5e…"}}
+
+Of an instance that an engine began there is more, in these places:
+
+    {"definition": {"digest": "5a0b…", "name": "order", "version": "1", "text": "{…}", …}}
+    {"payload": {"id": "01a2…/0", "salt": "77aa…", "content": "{\"data\":{\"qty\":3}}"}}
+    {"change": {"sequence_number": 0, "ordinal": 0, "kind": "whole", …, "change_digest": "be1f…"}}
+    {"timer": {"state": "open", "name": "P3D", "sequence_number": 1, "due_at": 1767398400000000, …}}
 
 Fields are those of the record (`core.record`), those that are absent left out; times are UTC
 microseconds, digests and salts hexadecimal. Whoever reads needs nothing from further on:
 
 - A declaration stands before the first instance that it governs, and again where `WINDOW` others
-  were met since. Declarations that govern nothing stand at the end.
+  were met since; so does a definition. Those that govern nothing stand at the end.
 - A payload stands right before the line that names it.
 - Instances stand in the order of their roots and ids. Each tells how many entries follow, and the
   digest of the last; so one that lost its tail is noticed where it ends.
+- A change of data stands after the entry that it came with, the first ones after the instance. The
+  digest of the last is that of the whole instance. Then come its timers, as they stood.
 - The end counts the lines of each kind, and has the SHA-256 of all lines before it.
 """
 
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TextIO, get_args, get_type_hints
+from typing import Any, NamedTuple, TextIO, TypeAlias, get_args, get_type_hints
 
 from interlock.core.identity import place_of
-from interlock.core.record import Genesis, HistoryRow
+from interlock.core.record import ChangeRow, Genesis, HistoryRow
 from interlock.core.rejection import InvalidRequest
 from interlock.core.text import clipped, quoted
 from interlock.store.outfile import Kind
 from interlock.store.plan import Row
 from interlock.store.story import (
     Begun,
+    Changed,
     Declaration,
     Declared,
+    Definition,
     Piece,
     Recorded,
     Stored,
     Story,
+    Timer,
+    check_definition,
     compiled,
 )
 
-FORM = 1  # of the file; a form that a reader of this one cannot read has another number
+FORM = 2  # of the file; a form that a reader of this one cannot read has another number
 LINE_MAX = 256 * 1024 * 1024  # characters, some ten times what the largest declaration takes
 HEADER_MAX = 1024  # characters of the first line
 DUMP = Kind("dump", "a dump", '"interlock_dump"', "target")
@@ -57,6 +70,13 @@ class Counts(NamedTuple):
     instances: int = 0
     entries: int = 0
     payloads: int = 0
+    definitions: int = 0
+    changes: int = 0
+    timers: int = 0
+
+
+#: What the end of form 1 counts: there were no engines.
+_FORM_1 = ("declarations", "instances", "entries", "payloads")
 
 
 def _text(name: str, value: object) -> str:
@@ -82,10 +102,13 @@ def _bytes(name: str, value: object) -> bytes:
     return content
 
 
+_Row: TypeAlias = Genesis | HistoryRow | ChangeRow | Definition | Timer
+
+
 class _Form:
     """The form of a kind of row: its fields, each text, a number or bytes, some optional."""
 
-    def __init__(self, made: type[Genesis] | type[HistoryRow], *, beside: tuple[str, ...] = ()):
+    def __init__(self, made: type["_Row"], *, beside: tuple[str, ...] = ()):
         readers = {str: _text, int: _number, bytes: _bytes}
         self._fields = made._fields
         self._beside = beside
@@ -120,13 +143,18 @@ class _Form:
 
 _GENESIS = _Form(Genesis, beside=("entries", "head_digest"))
 _ENTRY = _Form(HistoryRow)
-
+_CHANGE = _Form(ChangeRow)
+_DEFINITION = _Form(Definition)
+_TIMER = _Form(Timer)
 
 _COUNTED = {
     "declaration": "declarations",
     "instance": "instances",
     "entry": "entries",
     "payload": "payloads",
+    "definition": "definitions",
+    "change": "changes",
+    "timer": "timers",
 }
 
 
@@ -155,6 +183,13 @@ class DumpWriter:
             case Recorded(row, reason):
                 self._payload(reason)
                 self._told("entry", _ENTRY.write(row))
+            case Definition():
+                self._told("definition", _DEFINITION.write(piece))
+            case Changed(row, payload):
+                self._payload(payload)
+                self._told("change", _CHANGE.write(row))
+            case Timer():
+                self._told("timer", _TIMER.write(piece))
 
     def end(self) -> Counts:
         counts = Counts(**self._counts)
@@ -204,6 +239,8 @@ class DumpReader:
         self._payload: Stored | None = None
         self._place = ("", "")
         self._counted = dict.fromkeys(Counts._fields, 0)
+        self._form = FORM
+        self._timed: tuple[str, str] | None = None  # the timer of the story that came last
         self._ended = False
 
     @property
@@ -218,6 +255,7 @@ class DumpReader:
                     if form > FORM:
                         what = f"it is of form {form}, which is newer than this program knows"
                         raise ValueError(what)
+                    self._form = form
                     if not isinstance(others.pop("whole", None), bool) or others:
                         raise ValueError("it does not begin as a dump does")
                 case _:
@@ -262,6 +300,13 @@ class DumpReader:
         self._declared.add(machine)
         return Declaration(digest, text, machine)
 
+    def _read_definition(self, values: dict[str, Any]) -> Definition:
+        self._check_between("a definition")
+        definition = Definition._make(_DEFINITION.read(values))
+        check_definition(definition)
+        self._declared.define(definition.digest)
+        return definition
+
     def _read_payload(self, values: dict[str, Any]) -> None:
         if self._payload is not None:
             raise ValueError(f"nothing names the payload {quoted(self._payload.id)} before it")
@@ -290,6 +335,9 @@ class DumpReader:
         if machine is None:
             what = "has its declaration nowhere before it"
             raise ValueError(f"{named} {what}")
+        defined = genesis.definition_digest
+        if defined is not None and not self._declared.defines(defined):
+            raise ValueError(f"{named} has its definition nowhere before it")
         metadata, self._payload = self._payload, None
         head = _bytes("head_digest", values.get("head_digest"))
         begun = Begun(genesis, entries, head, machine, metadata)
@@ -297,7 +345,7 @@ class DumpReader:
             self._story = Story(begun)
         except ValueError as error:
             raise ValueError(f"{named}: {error}") from None
-        self._place = place
+        self._place, self._timed = place, None
         return begun
 
     def _read_entry(self, values: dict[str, Any]) -> Recorded:
@@ -312,18 +360,46 @@ class DumpReader:
             raise ValueError(f"the instance {quoted(story.id)}: {error}") from None
         return entry
 
+    def _read_change(self, values: dict[str, Any]) -> Changed:
+        row, story = ChangeRow._make(_CHANGE.read(values)), self._story
+        if story is None or story.is_told:
+            raise ValueError("it is a change of no instance")
+        payload, self._payload = self._payload, None
+        change = Changed(row, payload)
+        try:
+            story.follow_change(change)
+        except ValueError as error:
+            raise ValueError(f"the instance {quoted(story.id)}: {error}") from None
+        return change
+
+    def _read_timer(self, values: dict[str, Any]) -> Timer:
+        self._check_between("a timer")
+        timer, story = Timer._make(_TIMER.read(values)), self._story
+        if story is None:
+            raise ValueError("it is a timer of no instance")
+        story.check_timer(timer)
+        place = (timer.state, timer.name)
+        if self._timed is not None and place <= self._timed:
+            raise ValueError("it does not stand in the order of timers")
+        self._timed = place
+        return timer
+
     _KINDS: dict[str, Callable[["DumpReader", dict[str, Any]], Any]] = {  # noqa: RUF012
         "declaration": _read_declaration,
         "payload": _read_payload,
         "instance": _read_instance,
         "entry": _read_entry,
+        "definition": _read_definition,
+        "change": _read_change,
+        "timer": _read_timer,
     }
 
     def _end(self, values: dict[str, Any], seen: str) -> None:
         self._check_between("the end")
-        _check_fields(values, {*Counts._fields, "sha256"})
+        counted = _FORM_1 if self._form == 1 else Counts._fields
+        _check_fields(values, {*counted, "sha256"})
         for name, count in self._counted.items():
-            told = values[name]
+            told = values.get(name, 0)
             if type(told) is not int or told != count:
                 raise ValueError(f"it should have {clipped(told)} {name}, and has {count}")
         if values["sha256"] != seen:

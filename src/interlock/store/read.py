@@ -27,6 +27,7 @@ class Instance(NamedTuple):
         definition: the digest of its declaration.
         metadata: as supplied at its birth; `PURGED` once its bytes were destroyed.
         outcome: what its end meant, where a layer above records one; a bare machine has none.
+        definition_digest: of the definition that an engine began it under; None without an engine.
     """
 
     id: str
@@ -38,6 +39,7 @@ class Instance(NamedTuple):
     subject_ref: str | None
     metadata: Any | Purged | None
     outcome: str | None = None
+    definition_digest: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Give the instance as JSON-like values, leaving out what is absent."""
@@ -133,9 +135,15 @@ def list_instances(
     limit: int,
     after: str,
 ) -> Plan[list[Instance]]:
-    """Read a page of instances by id, those after the id `after` (all ids come after "")."""
+    """Read a page of instances by id, those after the id `after` (all ids come after "").
+
+    Args:
+        definition: the digest of a declaration, or of the definition of an engine.
+    """
     filters = [state]
     name = "list_instances"
+    if definition is not None and (yield Statement("read_definition", [(tenant, definition)])):
+        return (yield from list_instances_of(tenant, definition, state, subject_ref, limit, after))
     if subject_ref is not None:
         name, filters = "list_instances_by_subject", [state, definition, subject_ref]
     elif definition is not None:
@@ -181,10 +189,10 @@ def not_known(id: str) -> NotKnown:
 
 
 def _instance(row: Row) -> Instance:
-    id, state, version, definition, begun, actor_ref, subject_ref, payload_id, content = row
-    metadata = _payload(payload_id, content)
-    moment = from_microseconds(begun)
-    return Instance(id, state, version, definition, moment, actor_ref, subject_ref, metadata)
+    id, state, version, declaration, begun, actor, subject, definition, payload_id, content = row
+    metadata, moment = _payload(payload_id, content), from_microseconds(begun)
+    about = (declaration, moment, actor, subject, metadata)
+    return Instance(id, state, version, *about, definition_digest=definition)
 
 
 def _entry(row: Row) -> Entry:

@@ -2,8 +2,10 @@
 
 Each line is checked before it writes what that says, some hundreds of rows in a transaction; a file
 is checked as a whole before anything is written. Every row goes in by the statements of births and
-fires, so the schema judges each entry once more. What is there already is compared and left alone,
-so a restore that broke off is run again and goes on. Memory holds the rows of one transaction.
+fires, so the schema judges each entry once more. An entry goes in together with the changes of data
+that came with it, and the last one with the timers as they stood. What is there already is compared
+and left alone, so a restore that broke off is run again and goes on. Memory holds the rows of one
+transaction.
 """
 
 from collections.abc import Iterator
@@ -14,8 +16,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TextIO
 
 from interlock.core.identity import root_of
-from interlock.core.record import HistoryRow
+from interlock.core.record import ChangeRow, HistoryRow
 from interlock.core.rejection import (
+    DefinitionChanged,
     IdempotencyConflict,
     InvalidRequest,
     Rejected,
@@ -36,7 +39,15 @@ from interlock.store.plan import (
 )
 from interlock.store.run import run
 from interlock.store.sqlite.database import is_in_use
-from interlock.store.story import Begun, Declaration, Recorded, Stored
+from interlock.store.story import (
+    Begun,
+    Changed,
+    Declaration,
+    Definition,
+    Recorded,
+    Stored,
+    Timer,
+)
 from interlock.store.transfer import Listener, Page
 from interlock.store.writer import PAUSE, Patience, patiently
 
@@ -51,7 +62,8 @@ class Restored(NamedTuple):
     """What a restore read, and what of it the store lacked.
 
     Attributes:
-        declarations, instances, entries, payloads: how many the dump has.
+        declarations, instances, entries, payloads, definitions, changes, timers: how many the dump
+            has.
         added_instances, added_entries: how many of them were written.
     """
 
@@ -61,6 +73,9 @@ class Restored(NamedTuple):
     payloads: int
     added_instances: int
     added_entries: int
+    definitions: int = 0
+    changes: int = 0
+    timers: int = 0
 
 
 class Writes(Protocol):
@@ -81,6 +96,7 @@ def restore(
         InvalidRequest: the source is no whole dump, or was altered.
         VersionConflict: the store holds another story of an instance; nothing of it was written.
         IdempotencyConflict: another instance was begun under the idempotency key of one.
+        DefinitionChanged: a name and version of a definition mean something else in this store.
         StorageFailure: the store cannot be written. In each case what comes before in the dump may
             have been written; run it again to go on.
     """
@@ -100,7 +116,8 @@ def restore(
             if added.refusal is not None:
                 raise added.refusal
             on_page(Page("restoring", reader.counts.entries, total))
-    return Restored(*reader.counts, instances, entries)
+    counts = reader.counts
+    return Restored(*counts[:4], instances, entries, *counts[4:])
 
 
 def check_header(source: Path | str) -> None:
@@ -152,29 +169,63 @@ def _checked(stream: TextIO, name: object, on_page: Listener) -> int:
 
 @dataclass
 class _Run:
-    """Entries of one instance that follow one another.
+    """Entries of one instance that follow one another, each with its changes of data.
 
     Attributes:
-        previous: the number and the digest of the entry before the first of them.
+        previous: the number and the digest of what comes before the first of them.
+        changes: of them, and of the birth if it is told here.
+        ends: by the number of an entry, the digest of the last change that came with it, or its
+            own; of what comes before, too.
         payloads: each with the number of the entry that names it, 0 for the genesis.
+        timers: as they stood at the end of all entries.
     """
 
     begun: Begun
     previous: tuple[int, bytes]
     entries: list[HistoryRow] = field(default_factory=list)
+    changes: list[ChangeRow] = field(default_factory=list)
+    ends: dict[int, bytes] = field(default_factory=dict)
     payloads: list[tuple[int, Stored]] = field(default_factory=list)
+    timers: list[Timer] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.ends.setdefault(*self.previous)
+
+    @property
+    def last(self) -> tuple[int, bytes]:
+        """The number of the last entry, and the digest that what comes next follows."""
+        number = self.entries[-1].sequence_number if self.entries else self.previous[0]
+        return number, self.ends[number]
 
     def meets(self, head: "_Head") -> bool:
         """Say whether a record that ends at `head` may be the beginning of what is dumped."""
         if head.genesis_digest != self.begun.genesis.genesis_digest:
             return False
-        number, digest = self.previous
-        if head.number == number:
-            return head.digest == digest
-        place = head.number - number
-        if place <= len(self.entries):
-            return place > 0 and head.digest == self.entries[place - 1].entry_digest
-        return head.number <= self.begun.entries  # a later run will tell
+        if head.number in self.ends:
+            return head.digest == self.ends[head.number]
+        return self.last[0] < head.number <= self.begun.entries  # a later run will tell
+
+    def waves(self, known: int) -> list[tuple[list[HistoryRow], list[ChangeRow]]]:
+        """Give what comes after the entry `known` (-1: all of it) in the order of writing.
+
+        Each wave is entries, and the changes that came with the last of them.
+        """
+        changes: dict[int, list[ChangeRow]] = {}
+        for change in self.changes:
+            if change.sequence_number > known:
+                changes.setdefault(change.sequence_number, []).append(change)
+        waves: list[tuple[list[HistoryRow], list[ChangeRow]]] = []
+        entries: list[HistoryRow] = []
+        if 0 in changes:
+            waves.append((entries, changes[0]))
+            entries = []
+        for entry in self.entries:
+            if entry.sequence_number > known:
+                entries.append(entry)
+                if entry.sequence_number in changes:
+                    waves.append((entries, changes[entry.sequence_number]))
+                    entries = []
+        return [*waves, (entries, [])] if entries else waves
 
 
 @dataclass
@@ -182,6 +233,7 @@ class _Batch:
     """What is written in one transaction."""
 
     declarations: dict[str, str] = field(default_factory=dict)
+    definitions: dict[str, Definition] = field(default_factory=dict)
     runs: list[_Run] = field(default_factory=list)
     rows: int = 0
     size: int = 0
@@ -189,6 +241,10 @@ class _Batch:
     def declare(self, declaration: Declaration) -> None:
         self.declarations[declaration.digest] = declaration.text
         self._count(declaration.text)
+
+    def define(self, definition: Definition) -> None:
+        self.definitions[definition.digest] = definition
+        self._count(definition.text)
 
     def begin(self, begun: Begun) -> None:
         self.runs.append(_Run(begun, (0, begun.genesis.genesis_digest)))
@@ -198,7 +254,19 @@ class _Batch:
     def record(self, recorded: Recorded) -> None:
         row = recorded.row
         self.runs[-1].entries.append(row)
+        self.runs[-1].ends[row.sequence_number] = row.entry_digest
         self._payload(row.sequence_number, recorded.reason)
+        self._count()
+
+    def change(self, changed: Changed) -> None:
+        row = changed.row
+        self.runs[-1].changes.append(row)
+        self.runs[-1].ends[row.sequence_number] = row.change_digest
+        self._payload(row.sequence_number, changed.payload)
+        self._count()
+
+    def time(self, timer: Timer) -> None:
+        self.runs[-1].timers.append(timer)
         self._count()
 
     @property
@@ -214,12 +282,8 @@ class _Batch:
         batch = _Batch()
         if self.runs:
             last = self.runs[-1]
-            if last.entries:
-                previous = (last.entries[-1].sequence_number, last.entries[-1].entry_digest)
-            else:
-                previous = last.previous
-            if previous[0] < last.begun.entries:
-                batch.runs.append(_Run(last.begun, previous))
+            if last.last[0] < last.begun.entries:
+                batch.runs.append(_Run(last.begun, last.last))
         return batch
 
     def _payload(self, number: int, payload: Stored | None) -> None:
@@ -239,7 +303,7 @@ def _batches(reader: DumpReader) -> Iterator[_Batch]:
         if isinstance(piece, Begun) and not batch.has_room_for(piece.entries):
             yield batch
             batch = _Batch()
-        elif batch.is_full:
+        elif batch.is_full and not isinstance(piece, Changed | Timer):  # what came with an entry
             yield batch
             batch = batch.next()
         match piece:
@@ -249,6 +313,12 @@ def _batches(reader: DumpReader) -> Iterator[_Batch]:
                 batch.begin(piece)
             case Recorded():
                 batch.record(piece)
+            case Definition():
+                batch.define(piece)
+            case Changed():
+                batch.change(piece)
+            case Timer():
+                batch.time(piece)
     yield batch
 
 
@@ -273,10 +343,14 @@ def _write(tenant: str, batch: _Batch) -> Plan[_Added]:
     heads = yield from _heads(tenant, batch.runs)
     keys = yield from _start_keys(tenant, [one for one in batch.runs if _id(one) not in heads])
     declarations = yield from _declarations(tenant, batch.declarations)
+    definitions = yield from _definitions(tenant, batch.definitions)
     payloads: list[Row] = []
     destroyed: list[Row] = []
     instances: list[Row] = []
-    entries: list[Row] = []
+    waves: list[tuple[list[Row], list[Row]]] = []
+    timed: list[Row] = []
+    timers: list[Row] = []
+    entries = 0
     refusal: Rejected | None = None
     for one in batch.runs:
         genesis = one.begun.genesis
@@ -295,17 +369,32 @@ def _write(tenant: str, batch: _Batch) -> Plan[_Added]:
                 gone = payload.salt is None
                 payloads.append((*key, *(_PLACEHOLDER if gone else payload[1:])))
                 destroyed += [key] if gone else []
-        entries += [(tenant, root, id, *row) for row in one.entries if row.sequence_number > known]
+        for number, wave in enumerate(one.waves(known)):
+            if number == len(waves):
+                waves.append(([], []))
+            waves[number][0].extend((tenant, root, id, *row) for row in wave[0])
+            waves[number][1].extend((tenant, root, id, *row) for row in wave[1])
+            entries += len(wave[0])
+        if known < one.last[0] == one.begun.entries:  # where it comes to what was dumped
+            timed += [(tenant, root, id)] if one.begun.genesis.definition_digest else []
+            timers += [(tenant, root, id, *timer) for timer in one.timers]
     for name, rows in (
         ("append_declaration", declarations),
+        ("append_definition", definitions),
         ("append_payload", payloads),
         ("destroy_payload", destroyed),
         ("append_instance", instances),
-        ("append_entry", entries),
+        *(
+            named
+            for wave in waves
+            for named in zip(("append_entry", "append_change"), wave, strict=True)
+        ),
+        ("clear_all_timers", timed),
+        ("restore_timer", timers),
     ):
         if rows:
             yield Statement(name, rows)
-    return _Added(len(instances), len(entries), refusal)
+    return _Added(len(instances), entries, refusal)
 
 
 def _heads(tenant: str, runs: list[_Run]) -> Plan[dict[str, _Head]]:
@@ -327,6 +416,27 @@ def _declarations(tenant: str, told: dict[str, str]) -> Plan[list[Row]]:
     keys = [(tenant, digest) for digest in told]
     rows = (yield Statement("read_declaration", keys)) if keys else []
     return owed_declarations(tenant, told, dict(rows))
+
+
+def _definitions(tenant: str, told: dict[str, Definition]) -> Plan[list[Row]]:
+    """Give the rows of the definitions that the store lacks.
+
+    Raises:
+        DefinitionChanged: the store has another of the same name and version.
+    """
+    keys = [(tenant, digest) for digest in told]
+    known = {row[0] for row in (yield Statement("read_definition", keys))} if keys else set()
+    owed = [definition for digest, definition in told.items() if digest not in known]
+    for _, name, version, *_ in owed:
+        for (other,) in (yield Statement("read_definition_version", [(tenant, name, version)])):
+            what = f"version {quoted(version)} of the definition {quoted(name)} means something"
+            raise DefinitionChanged(
+                f"{what} else in this store; nothing that it governs was restored",
+                name=name,
+                version=version,
+                digest=other,
+            )
+    return [(tenant, *definition) for definition in owed]
 
 
 def _refusal(one: _Run, head: _Head | None, keys: dict[str, str]) -> Rejected | None:

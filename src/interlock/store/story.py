@@ -12,7 +12,7 @@ from interlock.core.audit import Trail
 from interlock.core.declaration import check_declaration, declaration_digest
 from interlock.core.machine import Machine
 from interlock.core.payload import decode_payload
-from interlock.core.record import Genesis, HistoryRow, payload_digest
+from interlock.core.record import ChangeRow, Genesis, HistoryRow, payload_digest, text_digest
 from interlock.core.text import Limits, quoted
 
 WINDOW = 256  # declarations that whoever reads a dump has to remember
@@ -36,12 +36,23 @@ class Declaration(NamedTuple):
     machine: Machine
 
 
+class Definition(NamedTuple):
+    """A definition of an engine: a row of `definitions` without its tenant."""
+
+    digest: str
+    name: str
+    version: str
+    text: str
+    text_digest: bytes
+
+
 class Begun(NamedTuple):
     """The beginning of an instance.
 
     Attributes:
         entries: how many follow.
-        head_digest: of the last of them, or of the genesis where there is none.
+        head_digest: of the last of them, or of the last change of data; of the genesis where there
+            is neither.
     """
 
     genesis: Genesis
@@ -58,8 +69,27 @@ class Recorded(NamedTuple):
     reason: Stored | None
 
 
+class Changed(NamedTuple):
+    """A change of data that came with the last entry."""
+
+    row: ChangeRow
+    payload: Stored | None
+
+
+class Timer(NamedTuple):
+    """A timer of the instance that was told last: a row of `timers` without its key."""
+
+    state: str
+    name: str
+    sequence_number: int
+    due_at: int
+    next_try_at: int
+    failures: int
+    failure: str | None
+
+
 #: What a dump tells, one after another.
-Piece: TypeAlias = Declaration | Begun | Recorded
+Piece: TypeAlias = Declaration | Definition | Begun | Recorded | Changed | Timer
 
 
 class Declared:
@@ -67,6 +97,7 @@ class Declared:
 
     def __init__(self) -> None:
         self._machines: OrderedDict[str, Machine] = OrderedDict()
+        self._definitions: OrderedDict[str, None] = OrderedDict()
 
     def meet(self, digest: str) -> Machine | None:
         """Give the machine of a declaration, if it is remembered."""
@@ -74,6 +105,19 @@ class Declared:
         if machine is not None:
             self._machines.move_to_end(digest)
         return machine
+
+    def defines(self, digest: str) -> bool:
+        """Whether a definition is remembered."""
+        known = digest in self._definitions
+        if known:
+            self._definitions.move_to_end(digest)
+        return known
+
+    def define(self, digest: str) -> None:
+        self._definitions[digest] = None
+        self._definitions.move_to_end(digest)
+        if len(self._definitions) > WINDOW:
+            self._definitions.popitem(last=False)
 
     def add(self, machine: Machine) -> None:
         self._machines[machine.digest] = machine
@@ -103,7 +147,14 @@ class Story:
 
     @property
     def is_told(self) -> bool:
-        """Whether every entry was told."""
+        """Whether every entry was told, and every change of data."""
+        return self._has_every_entry and (
+            self.begun.genesis.definition_digest is None
+            or self.trail.digest == self.begun.head_digest
+        )
+
+    @property
+    def _has_every_entry(self) -> bool:
         return self.trail.number == self.begun.entries
 
     def follow(self, entry: Recorded) -> None:
@@ -115,10 +166,28 @@ class Story:
         _check_payload(reason, row.reason_id, row.reason_digest)
         self._check_head()
 
+    def follow_change(self, change: Changed) -> None:
+        """Check the next change of data."""
+        row, payload = change
+        if self.begun.genesis.definition_digest is None:
+            raise ValueError("its data changed, but no engine began it")
+        for fault in self.trail.change(row):
+            raise ValueError(fault.what)
+        _check_payload(payload, row.payload_id, row.payload_digest)
+
+    def check_timer(self, timer: Timer) -> None:
+        """Check a timer, as far as the instance is told."""
+        if self.begun.genesis.definition_digest is None or not self.is_told:
+            raise ValueError("a timer stands before the instance is told, or of no engine's")
+        if not 0 <= timer.sequence_number <= self.begun.entries:
+            raise ValueError(f"the timer {quoted(timer.name)} was set with no entry of it")
+
     def check_told(self) -> None:
-        if not self.is_told:
+        if not self._has_every_entry:
             number, entries = self.trail.number, self.begun.entries
             raise ValueError(f"the history ends at entry {number} of {entries}: its tail is cut")
+        if not self.is_told:
+            raise ValueError("the head digest is not that of the last change of data")
 
     def _check_head(self) -> None:
         if self.is_told and self.trail.digest != self.begun.head_digest:
@@ -137,6 +206,19 @@ def compiled(digest: str, text: object) -> Machine:
     for defect in check_declaration(declaration, _NO_LIMITS):
         raise ValueError(f"it is not well formed: {defect}")
     return Machine(declaration, digest)
+
+
+def check_definition(definition: Definition) -> None:
+    """See that the text of a definition is the one that was written.
+
+    Raises:
+        ValueError: it is not; the sentence says why.
+    """
+    named = f"the definition {quoted(definition.digest)}"
+    if text_digest(definition.text) != definition.text_digest:
+        raise ValueError(f"{named}: its text was altered: its digest differs")
+    if not isinstance(json.loads(definition.text), dict):
+        raise ValueError(f"{named} is no JSON object")
 
 
 def _check_payload(payload: Stored | None, named: str | None, digest: bytes | None) -> None:

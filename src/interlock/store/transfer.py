@@ -16,27 +16,32 @@ from interlock.core.record import Genesis, HistoryRow
 from interlock.core.rejection import StorageFailure
 from interlock.core.text import clipped, quoted
 from interlock.store.dumpfile import DUMP, Counts, DumpWriter
+from interlock.store.pages import Change, Place, after, beginning, read_page
+from interlock.store.pages import Page as Records
 from interlock.store.plan import Plan, Row, Statement, Transaction
 from interlock.store.read import not_known
 from interlock.store.run import run
 from interlock.store.story import (
     Begun,
+    Changed,
     Declaration,
     Declared,
+    Definition,
     Piece,
     Recorded,
     Stored,
     Story,
+    Timer,
+    check_definition,
     compiled,
 )
 from interlock.store.walk import ENTRY, GENESIS, ID, ROOT, STANDING
 from interlock.store.writer import patiently
 
-PAGE_ROWS = 1000  # entries read in one transaction
+PAGE_ROWS = 1000  # entries read in one transaction, or changes of data
 PAYLOADS_AT_ONCE = 20  # read in one transaction: each may be as large as the limits of the store
 DECLARATIONS_AT_ONCE = 20
 
-_FIRST, _LAST = -(2**63), 2**63 - 1  # of the numbers that a database holds
 _REASON = HistoryRow._fields.index("reason_id")
 _METADATA = GENESIS.start + Genesis._fields.index("metadata_id")
 
@@ -57,10 +62,14 @@ class Page(NamedTuple):
 
 Listener = Callable[[Page], object]
 _Payloads = dict[tuple[str, str | None], Stored]  # by root and id
+_Timers = dict[tuple[str, str], list[Timer]]  # by root and id
 
 
 class Reads(Protocol):
     """What a dump needs of a database; see `store.verify.Reader`."""
+
+    @property
+    def least(self) -> str: ...
 
     @property
     def beyond(self) -> str | bytes: ...
@@ -96,6 +105,7 @@ def dump(
         if chosen is None:
             dumping.records(("", ""), (database.beyond, database.beyond))
             dumping.idle_declarations()
+            dumping.idle_definitions()
         else:
             for id in chosen:
                 dumping.records(place_of(id), place_of(id))
@@ -124,28 +134,45 @@ class _Dump:
         self.declared = Declared()
         self.story: Story | None = None
         self.standing: Row = ()  # of the story, when it was begun
+        self.timers: list[Timer] = []  # of it, at the same moment
         self.entries = 0
 
     def records(self, first: tuple[str, str], last: tuple[str | bytes, str | bytes]) -> None:
         """Dump the instances within bounds."""
-        place: Row = (*first, _FIRST)
-        more = True
-        while more:
-            page = (self.tenant, *place, *last, PAGE_ROWS)
-            rows = _look(self.database, "audit_records", [page])
-            more = len(rows) == PAGE_ROWS
-            for some, payloads in self._with_payloads(rows):
+        place: Place | None = beginning(*first)
+        while place is not None:
+            page, timers = self._page(place, last)
+            for some, payloads in self._with_payloads(page):
                 for row in some:
-                    for piece in self._told(row, payloads):
+                    for piece in self._told(row, payloads, timers):
                         self.writer.write(piece)
-            if more and self.story is not None:
-                number = _LAST if self.story.is_told else self.story.trail.number + 1
-                after = (*place_of(self.story.id), number)
-                if after <= place:
-                    raise _damaged(self.story.id, "the instance stands twice")
-                place = after
+            try:
+                place = page.following()
+            except (ValueError, TypeError) as error:
+                told = self.story and self.story.id
+                raise _damaged(told, "the instance stands twice") from error
+            if place is not None and self.story is not None and self.story.is_told:
+                place = max(place, after(*place_of(self.story.id)))  # past what came since
             self.on_page(Page("dumping", self.entries, None))
         self._finish()
+
+    def _page(self, place: Place, last: tuple[str | bytes, str | bytes]) -> tuple[Records, _Timers]:
+        """Read a page, and the timers that its instances have at this moment."""
+
+        def plan() -> Plan[tuple[Records, list[Row]]]:
+            least = self.database.least
+            page = yield from read_page(self.tenant, place, last, PAGE_ROWS, PAGE_ROWS, least)
+            if not page.rows:
+                return page, []
+            bounds = (page.rows[0], page.rows[-1])
+            asked = (self.tenant, *(row[column] for row in bounds for column in (ROOT, ID)))
+            return page, (yield Statement("dump_timers", [asked]))
+
+        page, rows = run(self.database, patiently(Transaction(plan), self.database.patience))
+        timers: _Timers = {}
+        for root, id, *timer in rows:
+            timers.setdefault((root, id), []).append(Timer(*timer))
+        return page, timers
 
     def idle_declarations(self) -> None:
         """Dump the declarations that govern nothing."""
@@ -155,18 +182,29 @@ class _Dump:
                 self.writer.write(self._declaration(digest, text))
             page = (self.tenant, rows[-1][0], DECLARATIONS_AT_ONCE)
 
-    def _with_payloads(self, rows: list[Row]) -> Iterator[tuple[list[Row], _Payloads]]:
-        """Give rows with the payloads that they name, a few at a time."""
-        some: list[Row] = []
+    def idle_definitions(self) -> None:
+        """Dump the definitions that govern nothing."""
+        page = (self.tenant, "", DECLARATIONS_AT_ONCE)
+        while rows := _look(self.database, "dump_idle_definitions", [page]):
+            for row in rows:
+                self.writer.write(self._definition(row))
+            page = (self.tenant, rows[-1][0], DECLARATIONS_AT_ONCE)
+
+    def _with_payloads(self, page: Records) -> Iterator[tuple[list[Row | Change], _Payloads]]:
+        """Give records with the payloads that they name, a few at a time."""
+        some: list[Row | Change] = []
         keys: list[Row] = []
         last = self.story and self.story.id
-        for row in rows:
+        for row in page.records():
             some.append(row)
-            named = [row[_REASON]]
-            if row[ID] != last:
-                named.append(row[_METADATA])
-                last = row[ID]
-            keys += [(self.tenant, row[ROOT], id) for id in named if id is not None]
+            if isinstance(row, Change):
+                keys.append((self.tenant, row.root, row.row.payload_id))
+            else:
+                named = [row[_REASON]]
+                if row[ID] != last:
+                    named.append(row[_METADATA])
+                    last = row[ID]
+                keys += [(self.tenant, row[ROOT], id) for id in named if id is not None]
             if len(keys) >= PAYLOADS_AT_ONCE:
                 yield some, self._payloads(keys)
                 some, keys = [], []
@@ -176,8 +214,11 @@ class _Dump:
         rows = _look(self.database, "dump_payloads", keys) if keys else []
         return {(root, id): Stored(id, salt, content) for root, id, salt, content in rows}
 
-    def _told(self, row: Row, payloads: _Payloads) -> Iterator[Piece]:
+    def _told(self, row: Row | Change, payloads: _Payloads, timers: _Timers) -> Iterator[Piece]:
         """Give what a row adds to the dump, checked."""
+        if isinstance(row, Change):
+            yield from self._changed(row, payloads)
+            return
         story = self.story
         try:
             if story is None or row[ID] != story.id:
@@ -185,6 +226,7 @@ class _Dump:
                 begun = yield from self._begun(row, payloads)
                 story = Story(begun)
                 self.story, self.standing = story, row[STANDING]
+                self.timers = timers.get((row[ROOT], row[ID]), [])
                 yield begun
             if row[0] is None or story.is_told:  # it has moved on since
                 return
@@ -195,6 +237,19 @@ class _Dump:
             raise _damaged(row[ID], error) from error
         self.entries += 1
         yield recorded
+
+    def _changed(self, change: Change, payloads: _Payloads) -> Iterator[Piece]:
+        """Give a change of data, checked; of an instance that is gone there is no story."""
+        root, id, row = change
+        story = self.story
+        if story is None or id != story.id or story.is_told:
+            return
+        changed = Changed(row, payloads.get((root, row.payload_id)))
+        try:
+            story.follow_change(changed)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise _damaged(id, error) from error
+        yield changed
 
     def _begun(self, row: Row, payloads: _Payloads) -> Generator[Piece, None, Begun]:
         """Give the beginning of an instance, and before it the declaration, if it is to be told."""
@@ -210,6 +265,12 @@ class _Dump:
             declaration = self._declaration(*found[0])
             yield declaration
             machine = declaration.machine
+        defined = genesis.definition_digest
+        if defined is not None and not self.declared.defines(defined):
+            found = _look(self.database, "read_definition", [(self.tenant, defined)])
+            if not found:
+                raise ValueError(f"its definition {quoted(defined)} is missing")
+            yield self._definition(found[0])
         metadata = payloads.get((row[ROOT], genesis.metadata_id))
         return Begun(genesis, number - 1, head, machine, metadata)
 
@@ -220,10 +281,13 @@ class _Dump:
             return
         try:
             story.check_told()
-        except ValueError as error:
+            for fault in story.trail.close(*self.standing):
+                raise ValueError(fault.what)
+            for timer in self.timers:
+                story.check_timer(timer)
+                self.writer.write(timer)
+        except (ValueError, TypeError) as error:
             raise _damaged(story.id, error) from error
-        for fault in story.trail.close(*self.standing):
-            raise _damaged(story.id, fault.what)
 
     def _declaration(self, digest: str, text: str) -> Declaration:
         try:
@@ -233,6 +297,15 @@ class _Dump:
             raise StorageFailure(what, kind="damaged") from error
         self.declared.add(declaration.machine)
         return declaration
+
+    def _definition(self, row: Row) -> Definition:
+        definition = Definition._make(row)
+        try:
+            check_definition(definition)
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise StorageFailure(f"{error}; run `verify`", kind="damaged") from error
+        self.declared.define(definition.digest)
+        return definition
 
 
 def _damaged(id: object, what: object) -> StorageFailure:

@@ -19,8 +19,10 @@ from interlock.core.audit import Fault
 from interlock.core.declaration import check_declaration, declaration_digest
 from interlock.core.identity import root_of
 from interlock.core.machine import Machine
+from interlock.core.record import text_digest
 from interlock.core.rejection import StorageFailure
 from interlock.core.text import Limits, clipped, quoted
+from interlock.store.pages import Change, Page, Place, beginning, next_key, read_page
 from interlock.store.plan import Plan, Row, Statement
 from interlock.store.read import not_known
 from interlock.store.walk import DECLARATION, ID, ROOT, STANDING, Earlier, Head, Walk
@@ -28,13 +30,14 @@ from interlock.store.walk import DECLARATION, ID, ROOT, STANDING, Earlier, Head,
 T = TypeVar("T")
 
 PAGE_ROWS = 2000  # entries read in one transaction
+PAGE_CHANGES = 500  # of data, with what they say, which may be much
 FINDINGS_KEPT = 10_000  # in a report's memory; the count goes on
 MACHINES_KEPT = 256
 _NO_LIMITS = Limits(name_bytes=2**31, declaration_bytes=2**31)  # a store may have its own
 _ANY_WIDTH = 10_000  # characters of an id in a finding, which somebody may want to look up
 PAGE_DECLARATIONS = 20
 
-_FIRST, _LAST = -(2**63), 2**63 - 1  # of the numbers that a database holds
+_Contents = dict[tuple[str, str], bytes | None]  # of payloads, by root and id
 
 
 class Finding(NamedTuple):
@@ -139,6 +142,7 @@ def verify(
             audit.misfits()
             audit.strangers()
             audit.declarations()
+            audit.definitions()
         audit.records(_through(on_page))
         if id is None:
             audit.start_keys()
@@ -253,7 +257,7 @@ class _Audit:
     def declarations(self) -> None:
         digest = ""
         while page := self.read(self._declarations_page, digest):
-            digest = _later(_next(page[-1][0][0], self.database.least), digest)
+            digest = _later(next_key(page[-1][0][0], self.database.least), digest)
             for row, transitions in page:
                 what = f"declaration {clipped(row[0])}"
                 faults = _declaration_faults(row, transitions)
@@ -261,6 +265,17 @@ class _Audit:
         for digest, count in self.read(_one_statement, "audit_orphans", (self.tenant,)):
             what = f"declaration {clipped(digest)} is gone, but {count} of its transitions are here"
             self.found(None, [Fault(1, None, what)])
+
+    def definitions(self) -> None:
+        """Look at definitions as far as that can be told here: what they mean, an engine knows."""
+        digest = ""
+        asked = "audit_definitions"
+        while page := self.read(_one_statement, asked, (self.tenant, digest, PAGE_DECLARATIONS)):
+            digest = _later(next_key(page[-1][0], self.database.least), digest)
+            for row in page:
+                what = f"definition {clipped(row[0])}"
+                faults = _definition_faults(row)
+                self.found(None, (Fault(1, None, f"{what}: {fault}") for fault in faults))
 
     def _declarations_page(self, digest: str) -> Plan[list[tuple[Row, list[Row]]]]:
         page = []
@@ -281,18 +296,17 @@ class _Audit:
 
     def records(self, on_page: Callable[[int], None]) -> None:
         only = self.only
-        place: Row = ("", "", _FIRST) if only is None else (root_of(only), only, _FIRST)
+        place: Place | None
+        first = ("", "") if only is None else (root_of(only), only)
+        place = beginning(*first)
         beyond = self.database.beyond
-        last = (beyond, beyond) if only is None else place[:2]
-        done = place[:2]  # up to here, everything has been looked for that no walk meets
-        more = True
-        while more:
-            rows, until, strays = self.read(self._records_page, place, last, done)
-            more = len(rows) == PAGE_ROWS
-            self._follow(rows)
-            if more:
-                place = _after(rows[-1], place, self.database.least)
-                done = (until[0], _next(until[1], self.database.least)) if until else done
+        last = (beyond, beyond) if only is None else first
+        done: Row = first  # up to here, everything has been looked for that no walk meets
+        while place is not None:
+            page, contents, until, strays = self.read(self._records_page, place, last, done)
+            self._follow(page, contents)
+            place = page.following()
+            done = (until[0], next_key(until[1], self.database.least)) if until else done
             for instance, fault in strays:
                 self.found(instance, [fault])
             on_page(self.entries)
@@ -300,15 +314,15 @@ class _Audit:
         self.found_gone(self.earlier.before(None))
 
     def _records_page(
-        self, place: Row, last: Row, done: Row
-    ) -> Plan[tuple[list[Row], Row | None, list[tuple[str, Fault]]]]:
+        self, place: Place, last: Row, done: Row
+    ) -> Plan[tuple[Page, _Contents, Row | None, list[tuple[str, Fault]]]]:
         """Read a page, the declarations it needs, and what its statements cannot meet in a walk.
 
         That is looked for from `done` to the last instance that the page holds to its end.
         """
-        page = (self.tenant, *place, *last, PAGE_ROWS)
-        rows = yield Statement("audit_records", [page])
-        digests = {row[DECLARATION] for row in rows}
+        least = self.database.least
+        page = yield from read_page(self.tenant, place, last, PAGE_ROWS, PAGE_CHANGES, least)
+        digests = {row[DECLARATION] for row in page.rows}
         if len(self.machines) > MACHINES_KEPT:
             self.machines.clear()
         missing = digests - self.machines.keys()
@@ -317,16 +331,31 @@ class _Audit:
             texts: dict[str, str] = dict((yield Statement("read_declaration", keys)))
             for digest in missing:
                 self.machines[digest] = _machine(digest, texts.get(digest))
-        until = last if len(rows) < PAGE_ROWS else _finished(rows)
+        until = last if page.next is None else _finished(page.rows)
         strays = (yield from _strays((self.tenant, *done, *until))) if until else []
-        return rows, until, strays
+        contents = (yield from self._contents(page)) if page.changes else {}
+        return page, contents, until, strays
 
-    def _follow(self, rows: list[Row]) -> None:
+    def _contents(self, page: Page) -> Plan[_Contents]:
+        """Read what changed of the data; what events brought makes none of it."""
+        keys = [
+            (self.tenant, root, row.payload_id)
+            for root, _, row in page.changes
+            if row.kind != "event"
+        ]
+        rows = yield Statement("dump_payloads", keys)
+        return {(root, id): content for root, id, _, content in rows}
+
+    def _follow(self, page: Page, contents: _Contents) -> None:
         """Walk over the rows of a page."""
         walk, root, id, number = self.walk, None, None, None
         if walk is not None:
             root, id = walk.root, walk.id
-        for row in rows:
+        for row in page.records():
+            if isinstance(row, Change):
+                if walk is not None and row.id == id and row.root == root:
+                    self._follow_change(walk, row, contents)
+                continue
             if walk is None or row[ID] != id or row[ROOT] != root:
                 self._finish()
                 walk, number = self._begin(row), None
@@ -338,6 +367,14 @@ class _Audit:
                 if faults:
                     self.found(walk.id, faults)
             walk.standing = row[STANDING]
+
+    def _follow_change(self, walk: Walk, change: Change, contents: _Contents) -> None:
+        row = change.row
+        place = (row.sequence_number, row.ordinal)
+        if place != walk.changed:  # what stands twice is found by counting
+            walk.changed = place
+            content = contents.get((change.root, row.payload_id))
+            self.found(walk.id, walk.change(row, content))
 
     def _begin(self, row: Row) -> Walk:
         id, expected = row[ID], None
@@ -368,7 +405,7 @@ class _Audit:
     def start_keys(self) -> None:
         key = ""
         while page := self.read(_one_statement, "audit_start_keys", (self.tenant, key, PAGE_ROWS)):
-            key = _later(_next(page[-1][0], self.database.least), key)
+            key = _later(next_key(page[-1][0], self.database.least), key)
             for named, instance_id, found, begun_under in page:
                 if found is None:
                     what = f"the instance is gone, but the idempotency key {quoted(named)} names it"
@@ -378,27 +415,11 @@ class _Audit:
                     self.found(instance_id, [Fault(10, None, what)])
 
 
-def _after(row: Row, place: Row, least: str) -> Row:
-    """Give the place of what comes next to `row`, the last of the page that began at `place`.
-
-    A row without an entry was read when its instance had no more. What stands twice is not read
-    twice.
-    """
-    number, id, root = row[0], row[ID], row[ROOT]
-    beyond = number is None or number >= _LAST
-    return _later((root, _next(id, least), _FIRST) if beyond else (root, id, number + 1), place)
-
-
 def _later(after: T, before: T) -> T:
     """Give where a page ends, unless that is where it began: a damaged table goes in circles."""
     if after <= before:  # type: ignore[operator]
         raise ValueError(f"after the key {quoted(before)} comes {quoted(after)}")
     return after
-
-
-def _next(key: Any, least: str) -> Any:
-    """Give what comes right after a key, in the order of bytes. A damaged one may be bytes."""
-    return key + (b"\0" if isinstance(key, bytes) else least)
 
 
 def _one_statement(name: str, parameters: Row) -> Plan[list[Row]]:
@@ -422,14 +443,27 @@ def _strays(bounds: Row) -> Plan[list[tuple[str, Fault]]]:
     for id, key in (yield Statement("audit_lost_keys", [bounds])):
         what = f"the idempotency key {quoted(key)} that it was begun under does not name it"
         strays.append((id, Fault(10, None, what)))
-    for id, number, fault in (yield Statement("audit_payloads", [bounds])):
-        what = "the reason" if number else "the metadata"
-        strays.append((id, Fault(5 if number else 1, number, f"{what} {fault}")))
+    for id, number, what, fault in (yield Statement("audit_payloads", [bounds])):
+        invariant = 1 if number is None else 5
+        strays.append((id, Fault(invariant, number or None, f"{what} {fault}")))
+    for id, digest in (yield Statement("audit_undefined", [bounds])):
+        strays.append((id, Fault(1, None, f"its definition {quoted(digest)} is missing")))
+    for id, count, number in (yield Statement("audit_stray_changes", [bounds])):
+        what = f"the instance is gone, but {count} changes of its data are here, up to {number}"
+        strays.append((id, Fault(10, None, what)))
+    for id, number, ordinal in (yield Statement("audit_ordinals", [bounds])):
+        strays.append((id, Fault(6, number or None, f"change {ordinal} of its data stands twice")))
+    for id, state, name, is_gone in (yield Statement("audit_stray_timers", [bounds])):
+        what = "the instance is gone" if is_gone else "no entry of an engine set it"
+        timer = f"{quoted(name)} of {quoted(state)}"
+        strays.append((id, Fault(10, None, f"the timer {timer} is here, but {what}")))
     return strays
 
 
 def _finished(rows: list[Row]) -> Row | None:
     """Find the last instance of a page that the page holds to its end, for certain."""
+    if not rows:
+        return None
     last = rows[-1][ID]
     return next(((row[ROOT], row[ID]) for row in reversed(rows) if row[ID] != last), None)
 
@@ -473,6 +507,21 @@ def _declaration_faults(row: Row, transitions: list[Row]) -> Iterator[str]:
         yield "its rows in declared_transitions are not those of its text"
     if (initial_state, count) != (declaration["initial_state"], len(declared)):
         yield "what the schema reads of its text (initial state, number of transitions) was altered"
+
+
+def _definition_faults(row: Row) -> Iterator[str]:
+    _, name, version, text, digest = row
+    try:
+        altered = not isinstance(text, str) or text_digest(text) != digest
+    except UnicodeEncodeError:
+        altered = True
+    if altered:
+        yield "its text was altered: its digest differs"
+    if not isinstance(_declaration(text), dict):
+        yield "it is no JSON object"
+    for what, value in (("name", name), ("version", version)):
+        if not isinstance(value, str) or not value or value.isspace():
+            yield f"it has no {what}"
 
 
 def _digest(text: str) -> str | None:

@@ -39,6 +39,9 @@ def test_again_and_on(run: CommandLine, tested: str, copy: str) -> None:
         "instances": 2,
         "entries": 2,
         "payloads": 0,
+        "definitions": 0,
+        "changes": 0,
+        "timers": 0,
         "added_instances": 0,
         "added_entries": 0,
     }
@@ -63,6 +66,9 @@ def test_some_instances(run: CommandLine, released: str) -> None:
         "instances": 1,
         "entries": 2,
         "payloads": 1,
+        "definitions": 0,
+        "changes": 0,
+        "timers": 0,
         "file": "one.jsonl",
     }
     assert len(run.ok("dump", released, other).splitlines()) == 8

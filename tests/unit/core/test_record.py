@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.core.record import (
+    ChangeRow,
     Genesis,
     HistoryRow,
+    change_digest,
     entry_digest,
     genesis_digest,
     payload_digest,
@@ -43,6 +45,7 @@ GENESIS = Genesis(
     metadata_digest=b"m" * 32,
     idempotency_key="k",
     request_digest=b"q" * 32,
+    definition_digest="f" * 64,
     genesis_digest=b"g" * 32,
 )
 BEFORE = b"p" * 32
@@ -72,6 +75,7 @@ OPTIONAL = {
     "worker_id",
     "idempotency_key",
     "request_digest",
+    "definition_digest",
 }
 
 
@@ -184,11 +188,36 @@ def test_a_payload_is_vouched_for_with_its_salt() -> None:
 
 def test_the_digests_never_change_between_releases() -> None:
     """Stores that exist were written with these; a new form needs a new tag and its own digests."""
-    assert genesis_digest(GENESIS).hex() == GENESIS_HEX
+    plain = GENESIS._replace(definition_digest=None)  # as it was before there were engines
+    assert genesis_digest(plain).hex() == GENESIS_HEX
+    assert genesis_digest(GENESIS).hex() == OWNED_HEX
+
+
+def test_a_change_of_data_follows_what_was_before() -> None:
+    row = ChangeRow(2, 1, "patch", "t-2/1", b"r" * 32, b"")
+    first = change_digest(BEFORE, "wf-1", row)
+    others = [
+        change_digest(b"q" * 32, "wf-1", row),
+        change_digest(BEFORE, "wf-2", row),
+        *(
+            change_digest(BEFORE, "wf-1", row._replace(**changed))
+            for changed in (
+                {"sequence_number": 3},
+                {"ordinal": 2},
+                {"kind": "event"},
+                {"payload_id": "t-2/2"},
+                {"payload_digest": b"s" * 32},
+                {"sequence_number": 21, "ordinal": 0},
+            )
+        ),
+    ]
+    assert len({first, *others}) == 1 + len(others)
+    assert change_digest(BEFORE, "wf-1", row._replace(change_digest=b"x")) == first
     assert entry_digest(BEFORE, "wf-1", ROW).hex() == ENTRY_HEX
     assert payload_digest(b"s" * 16, b"content").hex() == PAYLOAD_HEX
 
 
+OWNED_HEX = "7e677c1ac1ade67a385a6a2662642107b76b79be45e330c6476fb04fa17f5fae"
 GENESIS_HEX = "a61cc76bb0c4be3dc5a7fda995e6b1ab039d823073086239d735727dc43416b4"
 ENTRY_HEX = "681b3c041e6613f6e69faa93bb0d6629f0cfde150941eb32c3b42ed2a059c8a1"
 PAYLOAD_HEX = "fa46366401907c0cfce7cf5c7be8243eba4369116a155188a5d667c47c99584d"

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interlock.core.patch import merge
 from interlock.core.rejection import StorageFailure
-from interlock.engine.memory import KEPT_BYTES, Memory, difference, merge, recall
+from interlock.engine.memory import KEPT_BYTES, Memory, difference, recall
 
 _scalars = st.booleans() | st.integers(-2, 2) | st.floats(allow_nan=False) | st.text(max_size=2)
 _values = st.recursive(

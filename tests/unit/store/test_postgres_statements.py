@@ -12,6 +12,7 @@ from psycopg import RawCursor
 from psycopg.types.numeric import Int8Dumper
 
 from interlock.core.declaration import declaration_digest, declaration_text
+from interlock.core.record import text_digest
 from interlock.store.postgres.database import queries
 from interlock.store.sqlite.drive import STATEMENTS as SQLITE
 from tests.support.machines import BATCH, TOGGLE
@@ -19,6 +20,7 @@ from tests.support.postgres import database, make_store
 
 STATEMENTS = queries("interlock")
 TEXT = declaration_text(TOGGLE)
+DEFINITION = ("", "d" * 64, "m", "1", "{}", text_digest("{}"))
 DIGEST = declaration_digest(TEXT)
 
 
@@ -71,7 +73,7 @@ def other(uri: str) -> Iterator[Client]:
 
 
 def birth(id: str, key: str | None = None) -> tuple[Any, ...]:
-    named = (None, None, None, None, key, key and b"r" * 32)
+    named = (None, None, None, None, key, key and b"r" * 32, None)
     return ("", id, id, DIGEST, "off", 1000, *named, b"g" * 32)
 
 
@@ -113,13 +115,22 @@ def test_every_statement_compiles_with_all_types_known(client: Client, name: str
 
 
 # Which walk a whole tenant, or all of them; or may do so until the server has looked at the table.
-WHOLE = {"audit_orphans", "audit_strangers", "dump_idle_declarations"}
+WHOLE = {
+    "audit_orphans",
+    "audit_strangers",
+    "dump_idle_declarations",
+    "dump_idle_definitions",
+}
+
+
+#: Of every instance.
+GROWING = ["instances", "history", "payloads", "data_changes", "timers"]
 
 
 @pytest.mark.parametrize("name", [name for name in STATEMENTS if name not in WHOLE])
 def test_a_plan_made_in_an_empty_store_reads_no_whole_table(client: Client, name: str) -> None:
     """The plan is kept, so what was good for five rows must be good for millions."""
-    for table in ("declarations", "declared_transitions", "instances", "history", "payloads"):
+    for table in (*GROWING, "declarations", "declared_transitions", "definitions"):
         client.connection.execute(f"ANALYZE interlock.{table}")
     for setting in ("enable_seqscan = off", "plan_cache_mode = force_generic_plan"):
         client.connection.execute(f"SET {setting}")
@@ -130,7 +141,7 @@ def test_a_plan_made_in_an_empty_store_reads_no_whole_table(client: Client, name
     assert "Seq Scan" not in plan, plan
     for scanned, condition in re.findall(r"(?:using|on) (\w+_pkey|\w+_by_\w+).*\n\s+(.*)", plan):
         assert "Index Cond" in condition, plan
-        if scanned in ("instances_pkey", "history_pkey", "payloads_pkey"):  # more than a tenant
+        if scanned in (f"{table}_pkey" for table in GROWING):  # more than a tenant
             assert re.search(r"\(root = |ROW\(", condition), plan
 
 
@@ -159,7 +170,10 @@ def test_many_rows_read_what_one_reads(client: Client) -> None:
         "read_declaration": [("", DIGEST), ("", "no")],
         "read_keyed_entry": [("", "i1", "i1", "k"), ("", "i2", "i2", "k")],
         "read_start_key": [("", "birth"), ("", "no")],
+        "read_definition": [("", DEFINITION[1]), ("", "no")],
+        "read_definition_version": [("", "m", "1"), ("", "m", "2")],
     }
+    client.many("append_definition", [DEFINITION, DEFINITION])  # which finds it
     for name, keys in asked.items():
         singly = [row for key in keys for row in client.run(name, *key)]
         assert singly, name
@@ -178,6 +192,32 @@ def test_a_declaration_may_be_appended_by_two_at_once(client: Client, other: Cli
     client.connection.execute("COMMIT")
     waiting.join()
     assert other.run("read_declaration", *row[:2]) == [(row[1], text)]
+
+
+def test_changes_and_timers_of_many_are_written_as_those_of_one(client: Client) -> None:
+    client.run("append_definition", *DEFINITION)
+    for id in ("e1", "e2"):
+        (*begun, _, genesis) = birth(id)
+        client.run("append_instance", *begun, DEFINITION[1], genesis)
+        client.run("append_payload", "", id, "p", b"s", b"{}")
+    rows = [
+        ("", id, id, 0, ordinal, kind, "p", b"p" * 32, bytes([ordinal]) * 32)
+        for id in ("e2", "e1")
+        for ordinal, kind in ((1, "patch"), (0, "whole"))  # in whatever order they come
+    ]
+    client.many("append_change", rows)
+    assert [client.run("read_snapshot", "", id, id)[0][4] for id in ("e1", "e2")] == [
+        b"\x01" * 32
+    ] * 2
+    timers = [("", id, id, "on", name, 0, 5, 7, 1, "why") for id in ("e1", "e2") for name in "ab"]
+    client.many("restore_timer", timers)
+    assert [row[0:2] for row in client.run("read_timers", "", "e1", "e1")] == [
+        ("on", "a"),
+        ("on", "b"),
+    ]
+    assert client.run("dump_timers", "", "", "", "z", "z") == [row[1:] for row in timers]
+    client.many("clear_all_timers", [("", "e1", "e1"), ("", "e2", "e2")])
+    assert client.run("dump_timers", "", "", "", "z", "z") == []
 
 
 # Entries of those that are free.

@@ -20,7 +20,7 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from interlock.core.rejection import Rejected, StorageFailure
-from interlock.store.connection import beneath, calling, check_not_calling
+from interlock.store.connection import beneath, check_not_calling
 from interlock.store.plan import Call, CommitUncertain, Plan, Row, T, Transaction
 from interlock.store.postgres.connecting import (
     Bounded,
@@ -32,7 +32,7 @@ from interlock.store.postgres.connecting import (
     set_all,
 )
 from interlock.store.postgres.errors import is_lost, translate, translate_first
-from interlock.store.postgres.joined import Joined
+from interlock.store.postgres.joined import Joined, call_with
 from interlock.store.postgres.migrate import prepare, quote_identifier, quote_literal, schema_faults
 from interlock.store.postgres.session import Sent, Session, reading, writing
 from interlock.store.postgres.settings import RECONNECT, Settings
@@ -325,8 +325,7 @@ class Database(Base):
     def _drive(self, connection: Bounded, session: Session[T], ends: float | None) -> T:
         def execute(sent: Sent | Call) -> Any:
             if isinstance(sent, Call):
-                with calling(self, connection):
-                    return sent.function(connection)
+                return call_with(connection, sent, self)
             if ends is not None:
                 connection.answer_within = self._answer_within(ends)
             try:

@@ -21,7 +21,7 @@ from psycopg.rows import TupleRow, tuple_row
 from psycopg.types.numeric import Int8Dumper
 
 from interlock.core.rejection import Rejected
-from interlock.store.connection import calling, conflicting, refused, unusable
+from interlock.store.connection import calling, conflicting, ended, is_in_hand, refused, unusable
 from interlock.store.plan import Call, Row, Transaction
 from interlock.store.postgres.errors import is_conflict, is_lost, translate
 from interlock.store.postgres.session import check_written, joining
@@ -118,8 +118,7 @@ class Joined:
         if step is IDENTIFY:
             return [self._identify()]
         if step.call is not None:
-            with calling(self._own, self._connection):
-                return step.call.function(self._connection)
+            return call_with(self._connection, step.call, self._own)
         with _Cursor(self._connection, row_factory=tuple_row) as cursor:
             cursor.execute(step.sql, step.parameters, prepare=step.prepare)
             step.check(cursor.rowcount)
@@ -168,19 +167,22 @@ def _take_part(own: Own, connection: AnyConnection, transaction: Transaction) ->
         own.check_writable(joins=True)
     open_before = connection.info.transaction_status != TransactionStatus.IDLE
     try:
-        kept = yield from _enter(own)
+        kept = yield from _enter(own, connection)
         answer = yield from _drive(own, transaction, kept)
         yield Step(f"SELECT {_set(kept)}; RELEASE SAVEPOINT interlock")
     except BaseException as error:
-        with suppress(psycopg.Error):
-            yield Step(_UNDO if open_before else "ROLLBACK")
+        if (
+            connection.info.transaction_status != TransactionStatus.IDLE
+        ):  # as a hook may have left it
+            with suppress(psycopg.Error):
+                yield Step(_UNDO if open_before else "ROLLBACK")
         if isinstance(error, psycopg.Error):
             raise _refusal(error, own) from error
         raise
     return answer
 
 
-def _enter(own: Own) -> Generator[Step, list[Row], Sequence[str]]:
+def _enter(own: Own, connection: AnyConnection) -> Generator[Step, list[Row], Sequence[str]]:
     """Make the savepoint, see where it leads, and give the settings to go back to, in hexadecimal.
 
     Raises:
@@ -189,6 +191,8 @@ def _enter(own: Own) -> Generator[Step, list[Row], Sequence[str]]:
     identify = own.statements["identify"].sql
     entering = f"SAVEPOINT interlock; {_GET}; SELECT {_set(_wanted(own))}; {identify}"
     (role, *kept), _, found = yield Step(entering)
+    if is_in_hand(own, connection):
+        own.identity = found
     if found != own.identity or found[-1] is None:
         (own.identity,) = yield IDENTIFY
         if found != own.identity or found[-1] is None:
@@ -215,9 +219,32 @@ def _drive(own: Own, transaction: Transaction, kept: Sequence[str]) -> Steps:
 
 def _called(call: Call, own: Own, kept: Sequence[str]) -> Steps:
     """Call a function with the caller's own settings."""
-    yield Step(f"SELECT {_set(kept)}")
+    calling = "SET LOCAL interlock.calling = 'on'; SAVEPOINT interlock_call"
+    called = "RELEASE SAVEPOINT interlock_call; SET LOCAL interlock.calling = 'off'"
+    yield Step(f"SELECT {_set(kept)}; {calling}")
     answer = yield Step("", call=call)
-    yield Step(f"SELECT {_set(_wanted(own))}")
+    yield Step(f"{called}; SELECT {_set(_wanted(own))}")
+    return answer
+
+
+def call_with(connection: Connection[Any], call: Call, own: Own) -> Any:
+    """Call a function with a connection, and see that it does not end the transaction.
+
+    Args:
+        own: the database of the store.
+
+    Raises:
+        StorageFailure: it did, or tried to, and nothing is left of the transaction.
+    """
+    try:
+        with calling(own, connection):
+            answer = call.function(connection)
+    except Exception as error:
+        if connection.info.transaction_status == TransactionStatus.IDLE:
+            raise ended(own.where) from error
+        raise
+    if connection.info.transaction_status == TransactionStatus.IDLE:
+        raise ended(own.where)
     return answer
 
 

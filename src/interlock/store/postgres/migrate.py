@@ -259,7 +259,9 @@ _INDEX = re.compile(r"CREATE (UNIQUE )?INDEX (\w+) ON \$schema\.(\w+) .*", re.DO
 _FUNCTION = re.compile(
     r"CREATE FUNCTION \$schema\.(\w+\(.*?\)) (RETURNS .*?) AS \$\$(.*)\$\$", re.DOTALL
 )
-_TRIGGER = re.compile(r"CREATE TRIGGER (\w+) .*?\sON \$schema\.(\w+)\n.*", re.DOTALL)
+_TRIGGER = re.compile(
+    r"CREATE (?:CONSTRAINT )?TRIGGER (\w+) .*?\sON \$schema\.(\w+)\n.*", re.DOTALL
+)
 _ADDED = re.compile(r"ALTER TABLE \$schema\.(\w+) ADD CONSTRAINT (\w+) (.*)")
 _COLUMN_ADDED = re.compile(r"ALTER TABLE \$schema\.(\w+) ADD COLUMN (.*)")
 _SECURITY = re.compile(r"ALTER TABLE \$schema\.(\w+) (ENABLE ROW LEVEL SECURITY, FORCE .*)")

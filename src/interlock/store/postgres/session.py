@@ -21,8 +21,11 @@ def _plain(sql: str) -> Bound:
 
 _READ = _plain("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 _BEGIN, _COMMIT = _plain("BEGIN"), _plain("COMMIT")
-# Around a call: one that is still there afterwards was not committed or rolled back meanwhile.
+# Around a call. Who commits while `interlock.calling` is on has all of it rolled back, by a trigger
+# of instances; and a savepoint that is still there afterwards says that nobody did.
 _MARK, _UNMARK = _plain("SAVEPOINT interlock_call"), _plain("RELEASE SAVEPOINT interlock_call")
+_CALLING = _plain("SET LOCAL interlock.calling = 'on'")
+_CALLED = _plain("SET LOCAL interlock.calling = 'off'")
 
 
 class Sent(NamedTuple):
@@ -37,9 +40,11 @@ class Sent(NamedTuple):
 
     @property
     def answering(self) -> int:
-        """Which of them gives the rows: the last but for a COMMIT."""
+        """Which of them gives the rows: the last but for a COMMIT or what a call asks for."""
         last = len(self.statements) - 1
-        return last - 1 if last and self.statements[last] in (_COMMIT, _MARK) else last
+        while last and self.statements[last] in (_COMMIT, _CALLING, _MARK):
+            last -= 1
+        return last
 
 
 #: A piece is answered with its rows, a call with what it returned.
@@ -86,14 +91,16 @@ def writing(queries: Mapping[str, Query], plan: Plan[T], *, holds: bool) -> Sess
         while True:
             if isinstance(statement, Call):
                 if owed or not marked:
-                    yield Sent([*([] if begun else [_BEGIN]), *owed, _MARK])
-                begun, marked, owed = True, False, [_UNMARK]
+                    yield Sent([*([] if begun else [_BEGIN]), *owed, _CALLING, _MARK])
+                begun, marked, owed = True, False, [_UNMARK, _CALLED]
                 statement = plan.send((yield statement))
                 continue
             if not statement.rows:
                 statement = plan.send([])
                 continue
             query = _query(queries, statement)
+            if marked:  # for a call that was not made
+                owed, marked = [*owed, _CALLED], False
             owed.append((query, _parameters(statement)))
             if query.answers:
                 begins = not begun and (
@@ -107,7 +114,7 @@ def writing(queries: Mapping[str, Query], plan: Plan[T], *, holds: bool) -> Sess
                     owed.append(_COMMIT)
                 marked = statement.calls and begun
                 if marked:
-                    owed.append(_MARK)
+                    owed += [_CALLING, _MARK]
                 sent, owed = owed, []
                 found = yield Sent(sent, commits)
                 begun = begun and not commits
@@ -116,6 +123,8 @@ def writing(queries: Mapping[str, Query], plan: Plan[T], *, holds: bool) -> Sess
             statement = plan.send(found)
     except StopIteration as end:
         answer: T = end.value
+    if marked:
+        owed.append(_CALLED)
     if owed and not begun and len(owed) == 1:
         yield Sent(owed, commits=True)
     elif owed or begun:

@@ -315,7 +315,7 @@ WHERE tenant = :tenant::text AND root = :root::text AND instance_id = :instance_
 -- columns: instance
 -- What readers are told of an instance; its metadata comes last.
 i.id, i.current_state, i.next_sequence_number, i.declaration_digest, i.instantiated_at,
-i.actor_ref, i.subject_ref, i.metadata_id, (
+i.actor_ref, i.subject_ref, i.definition_digest, i.metadata_id, (
     SELECT p.content FROM $schema.payloads AS p
     WHERE p.tenant = i.tenant AND p.root = i.root AND p.id = i.metadata_id
 );
@@ -484,20 +484,28 @@ HAVING count(*) > 1;
 -- name: audit_payloads
 -- parameters: tenant root id last_root last_id
 -- Payloads that are not what the record says: gone, or other bytes. Destroyed ones are lawful.
-SELECT named.instance_id, named.sequence_number, judged.fault
+SELECT named.instance_id, named.sequence_number, named.what, judged.fault
 FROM (
     SELECT i.tenant, i.root, i.id AS instance_id, NULL::bigint AS sequence_number,
-        i.metadata_id AS payload_id, i.metadata_digest AS digest
+        'the metadata' AS what, i.metadata_id AS payload_id, i.metadata_digest AS digest
     FROM $schema.instances AS i
     WHERE i.metadata_id IS NOT NULL AND i.tenant = :tenant::text
         AND (i.root, i.id) >= (:root::text, :id::text)
         AND (i.root, i.id) <= (:last_root::text, :last_id::text)
     UNION ALL
-    SELECT h.tenant, h.root, h.instance_id, h.sequence_number, h.reason_id, h.reason_digest
+    SELECT h.tenant, h.root, h.instance_id, h.sequence_number, 'the reason', h.reason_id,
+        h.reason_digest
     FROM $schema.history AS h
     WHERE h.reason_id IS NOT NULL AND h.tenant = :tenant::text
         AND (h.root, h.instance_id) >= (:root::text, :id::text)
         AND (h.root, h.instance_id) <= (:last_root::text, :last_id::text)
+    UNION ALL
+    SELECT c.tenant, c.root, c.instance_id, c.sequence_number,
+        'the payload of change ' || c.ordinal, c.payload_id, c.payload_digest
+    FROM $schema.data_changes AS c
+    WHERE c.tenant = :tenant::text
+        AND (c.root, c.instance_id) >= (:root::text, :id::text)
+        AND (c.root, c.instance_id) <= (:last_root::text, :last_id::text)
 ) AS named
 LEFT JOIN LATERAL (
     SELECT * FROM $schema.payloads AS p
@@ -587,6 +595,20 @@ WHERE k.tenant <> :tenant::text
         SELECT 1 FROM $schema.instances AS i
         WHERE i.tenant = k.tenant AND i.root = split_part(k.instance_id, '.', 1)
             AND i.id = k.instance_id AND i.idempotency_key = k.idempotency_key
+    )
+UNION ALL
+SELECT 'data_changes', count(*) FROM $schema.data_changes AS c
+WHERE c.tenant <> :tenant::text
+    AND NOT EXISTS (
+        SELECT 1 FROM $schema.instances AS i
+        WHERE i.tenant = c.tenant AND i.root = c.root AND i.id = c.instance_id
+    )
+UNION ALL
+SELECT 'timers', count(*) FROM $schema.timers AS t
+WHERE t.tenant <> :tenant::text
+    AND NOT EXISTS (
+        SELECT 1 FROM $schema.instances AS i
+        WHERE i.tenant = t.tenant AND i.root = t.root AND i.id = t.instance_id
     );
 
 -- name: identify
@@ -669,25 +691,60 @@ WHERE p.ctid = found.ctid;
 
 -- name: read_definition
 -- parameters: tenant digest
--- The document of a definition.
-SELECT digest, name, version, text FROM $schema.definitions
+-- The document of a definition, and the digest of its text.
+SELECT digest, name, version, text, text_digest FROM $schema.definitions
 WHERE tenant = :tenant::text AND digest = :digest::text;
 
 -- name: read_definition_version
 -- parameters: tenant name version
 -- What a name and version meant when they were used first.
 SELECT digest FROM $schema.definitions
-WHERE tenant = :tenant::text AND name = :name::text AND version = :version::text AND version <> 'dev';
+WHERE tenant = :tenant::text AND name = :name::text AND version = :version::text
+    AND version <> 'dev';
 
 -- name: read_definition_digests
 -- parameters: tenant name
-SELECT digest FROM $schema.definitions WHERE tenant = :tenant::text AND name = :name::text ORDER BY digest;
+SELECT digest FROM $schema.definitions
+WHERE tenant = :tenant::text AND name = :name::text ORDER BY digest;
 
 -- name: append_definition
--- parameters: tenant digest name version text
--- changes: 1
-INSERT INTO $schema.definitions (tenant, digest, name, version, text)
-VALUES (:tenant::text, :digest::text, :name::text, :version::text, :text::text);
+-- parameters: tenant digest name version text text_digest
+-- Another transaction may have appended it at the same moment.
+INSERT INTO $schema.definitions (tenant, digest, name, version, text, text_digest)
+VALUES (
+    :tenant::text, :digest::text, :name::text, :version::text, :text::text, :text_digest::bytea
+)
+ON CONFLICT (tenant, digest) DO NOTHING;
+
+-- name: append_definition/many
+-- arrays: tenant digest name version text text_digest
+INSERT INTO $schema.definitions (tenant, digest, name, version, text, text_digest)
+SELECT a.tenant, a.digest, a.name, a.version, a.text, a.text_digest
+FROM unnest(
+    :tenant::text[], :digest::text[], :name::text[], :version::text[], :text::text[],
+    :text_digest::bytea[]
+) AS a (tenant, digest, name, version, text, text_digest)
+ORDER BY a.tenant COLLATE "C", a.digest COLLATE "C"
+ON CONFLICT (tenant, digest) DO NOTHING;
+
+-- name: read_definition/many
+-- arrays: tenant digest
+SELECT found.*
+FROM unnest(:tenant::text[], :digest::text[]) AS a (tenant, digest)
+CROSS JOIN LATERAL (
+    SELECT d.digest, d.name, d.version, d.text, d.text_digest FROM $schema.definitions AS d
+    WHERE d.tenant = a.tenant AND d.digest = a.digest OFFSET 0
+) AS found;
+
+-- name: read_definition_version/many
+-- arrays: tenant name version
+SELECT found.*
+FROM unnest(:tenant::text[], :name::text[], :version::text[]) AS a (tenant, name, version)
+CROSS JOIN LATERAL (
+    SELECT d.digest FROM $schema.definitions AS d
+    WHERE d.tenant = a.tenant AND d.name = a.name AND d.version = a.version
+        AND d.version <> 'dev' OFFSET 0
+) AS found;
 
 -- name: list_instances_by_definition
 -- parameters: tenant root id limit state definition_digest subject_ref
@@ -710,6 +767,29 @@ INSERT INTO $schema.data_changes (
     :kind::text, :payload_id::text, :payload_digest::bytea, :change_digest::bytea
 );
 
+-- name: append_change/many
+-- arrays: tenant root instance_id sequence_number ordinal kind payload_id payload_digest change_digest
+-- changes: 1
+-- In the order of keys, which is the order in which their instances are locked.
+INSERT INTO $schema.data_changes (
+    tenant, root, instance_id, sequence_number, ordinal, kind, payload_id, payload_digest,
+    change_digest
+)
+SELECT
+    a.tenant, a.root, a.instance_id, a.sequence_number, a.ordinal, a.kind, a.payload_id,
+    a.payload_digest, a.change_digest
+FROM unnest(
+    :tenant::text[], :root::text[], :instance_id::text[], :sequence_number::bigint[],
+    :ordinal::bigint[], :kind::text[], :payload_id::text[], :payload_digest::bytea[],
+    :change_digest::bytea[]
+) AS a (
+    tenant, root, instance_id, sequence_number, ordinal, kind, payload_id, payload_digest,
+    change_digest
+)
+ORDER BY
+    a.tenant COLLATE "C", a.root COLLATE "C", a.instance_id COLLATE "C", a.sequence_number,
+    a.ordinal;
+
 -- name: read_changes
 -- parameters: tenant root instance_id until
 -- What changed of the data up to an entry, from the last time that it was written as a whole.
@@ -721,7 +801,8 @@ WHERE c.tenant = :tenant::text AND c.root = :root::text AND c.instance_id = :ins
     AND c.sequence_number >= coalesce(
         (
             SELECT max(w.sequence_number) FROM $schema.data_changes AS w
-            WHERE w.tenant = :tenant::text AND w.root = :root::text AND w.instance_id = :instance_id::text
+            WHERE w.tenant = :tenant::text AND w.root = :root::text
+                AND w.instance_id = :instance_id::text
                 AND w.sequence_number <= :until::bigint AND w.kind = 'whole'
         ),
         0
@@ -767,7 +848,52 @@ INSERT INTO $schema.timers (
 -- parameters: tenant root instance_id state
 -- Of a state that is left.
 DELETE FROM $schema.timers
-WHERE tenant = :tenant::text AND root = :root::text AND instance_id = :instance_id::text AND state = :state::text;
+WHERE tenant = :tenant::text AND root = :root::text AND instance_id = :instance_id::text
+    AND state = :state::text;
+
+-- name: clear_all_timers
+-- parameters: tenant root instance_id
+DELETE FROM $schema.timers
+WHERE tenant = :tenant::text AND root = :root::text AND instance_id = :instance_id::text;
+
+-- name: clear_all_timers/many
+-- arrays: tenant root instance_id
+DELETE FROM $schema.timers AS t
+USING unnest(:tenant::text[], :root::text[], :instance_id::text[]) AS a (tenant, root, instance_id)
+CROSS JOIN LATERAL (
+    SELECT found.ctid FROM $schema.timers AS found
+    WHERE found.tenant = a.tenant AND found.root = a.root AND found.instance_id = a.instance_id
+    FOR UPDATE
+) AS found
+WHERE t.ctid = found.ctid;
+
+-- name: restore_timer
+-- parameters: tenant root instance_id state name sequence_number due_at next_try_at failures failure
+-- changes: 1
+INSERT INTO $schema.timers (
+    tenant, root, instance_id, state, name, sequence_number, due_at, next_try_at, failures, failure
+) VALUES (
+    :tenant::text, :root::text, :instance_id::text, :state::text, :name::text,
+    :sequence_number::bigint, :due_at::bigint, :next_try_at::bigint, :failures::bigint,
+    :failure::text
+);
+
+-- name: restore_timer/many
+-- arrays: tenant root instance_id state name sequence_number due_at next_try_at failures failure
+-- changes: 1
+INSERT INTO $schema.timers (
+    tenant, root, instance_id, state, name, sequence_number, due_at, next_try_at, failures, failure
+)
+SELECT
+    a.tenant, a.root, a.instance_id, a.state, a.name, a.sequence_number, a.due_at, a.next_try_at,
+    a.failures, a.failure
+FROM unnest(
+    :tenant::text[], :root::text[], :instance_id::text[], :state::text[], :name::text[],
+    :sequence_number::bigint[], :due_at::bigint[], :next_try_at::bigint[], :failures::bigint[],
+    :failure::text[]
+) AS a (
+    tenant, root, instance_id, state, name, sequence_number, due_at, next_try_at, failures, failure
+);
 
 -- name: clear_timer
 -- parameters: tenant root instance_id state name
@@ -810,3 +936,98 @@ ON CONFLICT (tenant) DO UPDATE SET swept_at = greatest(sweeps.swept_at, excluded
 -- name: read_sweep
 -- parameters: tenant
 SELECT swept_at FROM $schema.sweeps WHERE tenant = :tenant::text;
+
+-- name: audit_definitions
+-- parameters: tenant digest limit
+-- A page of definitions from a digest.
+SELECT digest, name, version, text, text_digest FROM $schema.definitions
+WHERE tenant = :tenant::text AND digest >= :digest::text
+ORDER BY digest LIMIT :limit::bigint;
+
+-- name: audit_undefined
+-- parameters: tenant root id last_root last_id
+-- Instances that an engine began under a definition which is gone.
+SELECT i.id, i.definition_digest FROM $schema.instances AS i
+WHERE i.definition_digest IS NOT NULL AND i.tenant = :tenant::text
+    AND (i.root, i.id) >= (:root::text, :id::text)
+    AND (i.root, i.id) <= (:last_root::text, :last_id::text)
+    AND NOT EXISTS (
+        SELECT 1 FROM $schema.definitions AS d
+        WHERE d.tenant = i.tenant AND d.digest = i.definition_digest
+    );
+
+-- name: audit_changes
+-- parameters: tenant root id sequence_number ordinal last_root last_id last_number limit
+-- A page of changes of data, from one of them to all that came with the entry `last_number` of the
+-- instance (last_root, last_id).
+SELECT
+    root, instance_id, sequence_number, ordinal, kind, payload_id, payload_digest, change_digest
+FROM $schema.data_changes
+WHERE tenant = :tenant::text
+    AND (root, instance_id, sequence_number, ordinal)
+        >= (:root::text, :id::text, :sequence_number::bigint, :ordinal::bigint)
+    AND (root, instance_id, sequence_number)
+        <= (:last_root::text, :last_id::text, :last_number::bigint)
+ORDER BY root, instance_id, sequence_number, ordinal LIMIT :limit::bigint;
+
+-- name: audit_stray_changes
+-- parameters: tenant root id last_root last_id
+-- Changes of data whose instance is gone.
+SELECT c.instance_id, count(*), max(c.sequence_number)
+FROM $schema.data_changes AS c
+WHERE c.tenant = :tenant::text
+    AND (c.root, c.instance_id) >= (:root::text, :id::text)
+    AND (c.root, c.instance_id) <= (:last_root::text, :last_id::text)
+    AND NOT EXISTS (
+        SELECT 1 FROM $schema.instances AS i
+        WHERE i.tenant = c.tenant AND i.root = c.root AND i.id = c.instance_id
+    )
+GROUP BY c.root, c.instance_id;
+
+-- name: audit_ordinals
+-- parameters: tenant root id last_root last_id
+-- Changes of data that stand twice.
+SELECT c.instance_id, c.sequence_number, c.ordinal
+FROM $schema.data_changes AS c
+WHERE c.tenant = :tenant::text
+    AND (c.root, c.instance_id) >= (:root::text, :id::text)
+    AND (c.root, c.instance_id) <= (:last_root::text, :last_id::text)
+GROUP BY c.root, c.instance_id, c.sequence_number, c.ordinal
+HAVING count(*) > 1;
+
+-- name: audit_stray_timers
+-- parameters: tenant root id last_root last_id
+-- Timers that belong to no entry of an instance of an engine.
+SELECT t.instance_id, t.state, t.name, i.id IS NULL
+FROM $schema.timers AS t
+LEFT JOIN $schema.instances AS i ON i.tenant = t.tenant AND i.root = t.root AND i.id = t.instance_id
+WHERE t.tenant = :tenant::text
+    AND (t.root, t.instance_id) >= (:root::text, :id::text)
+    AND (t.root, t.instance_id) <= (:last_root::text, :last_id::text)
+    AND (
+        i.id IS NULL
+        OR i.definition_digest IS NULL
+        OR t.sequence_number < 0
+        OR t.sequence_number >= i.next_sequence_number
+    );
+
+-- name: dump_timers
+-- parameters: tenant root id last_root last_id
+-- The timers of the instances from (root, id) to (last_root, last_id).
+SELECT root, instance_id, state, name, sequence_number, due_at, next_try_at, failures, failure
+FROM $schema.timers
+WHERE tenant = :tenant::text
+    AND (root, instance_id) >= (:root::text, :id::text)
+    AND (root, instance_id) <= (:last_root::text, :last_id::text)
+ORDER BY root, instance_id, state, name;
+
+-- name: dump_idle_definitions
+-- parameters: tenant digest limit
+-- A page of definitions that govern nothing and come after a digest.
+SELECT d.digest, d.name, d.version, d.text, d.text_digest FROM $schema.definitions AS d
+WHERE d.tenant = :tenant::text AND d.digest > :digest::text
+    AND NOT EXISTS (
+        SELECT 1 FROM $schema.instances AS i
+        WHERE i.tenant = d.tenant AND i.definition_digest = d.digest OFFSET 0
+    )
+ORDER BY d.digest LIMIT :limit::bigint;

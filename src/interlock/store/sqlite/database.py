@@ -239,6 +239,8 @@ class Database:
                 raise StorageFailure(f"{self.where}: {what}", kind="damaged")
             if not joins:
                 self._check_reentry()
+        elif not joins:
+            check_not_calling(self, self.where)
 
     def schema_faults(self) -> list[str]:
         """Say where the schema in the file is not the one that the migrations make."""
@@ -404,7 +406,7 @@ def _abandon_all() -> None:
 os.register_at_fork(after_in_child=_abandon_all)
 
 
-def _read(connection: sqlite3.Connection, plan: Plan[T], database: object, lenient: bool) -> T:
+def _read(connection: sqlite3.Connection, plan: Plan[T], database: "Database", lenient: bool) -> T:
     """Drive a reading plan on one snapshot."""
     if lenient:
         connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")

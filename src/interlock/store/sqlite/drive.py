@@ -1,10 +1,12 @@
 """Driving a plan on SQLite: its statements, one after another, in a transaction already open."""
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol, TypeAlias
 
 from interlock.core.rejection import StorageFailure
-from interlock.store.connection import calling
+from interlock.store.connection import calling, ended
 from interlock.store.plan import Call, Plan, Row, T
 from interlock.store.statements import load_statements
 
@@ -14,7 +16,17 @@ STATEMENTS = load_statements(Path(__file__).parent / "statements.sql")
 UNREADABLE = (ValueError, OverflowError)
 
 
-def drive(cursor: sqlite3.Cursor | sqlite3.Connection, plan: Plan[T], database: object) -> T:
+Authorizer: TypeAlias = Callable[..., int]
+
+
+class Placed(Protocol):
+    """The database of a store."""
+
+    @property
+    def where(self) -> str: ...
+
+
+def drive(cursor: sqlite3.Cursor | sqlite3.Connection, plan: Plan[T], database: Placed) -> T:
     """Execute the statements of a plan, and give its answer.
 
     Args:
@@ -49,19 +61,43 @@ def drive(cursor: sqlite3.Cursor | sqlite3.Connection, plan: Plan[T], database: 
         return answer
 
 
-def _call(connection: sqlite3.Connection, call: Call, database: object) -> object:
-    """Call a function with the connection, and see that the transaction outlasted it.
+_authorizers: dict[int, Authorizer] = {}  # of connections that hooks have in hand, by identity
 
-    A savepoint that is still there afterwards was not committed or rolled back meanwhile.
+
+def _call(connection: sqlite3.Connection, call: Call, database: Placed) -> object:
+    """Call a function with the connection, and see that it does not end the transaction.
+
+    To commit would leave half of what is being done, so both are denied; a caller's own authorizer
+    is set aside meanwhile, and is gone. A savepoint that is still there afterwards says that no way
+    around was found.
     """
-    connection.execute("SAVEPOINT interlock_call")
-    with calling(database, connection):
-        answer = call.function(connection)
+    tried: list[int] = []
+
+    def authorize(action: int, *_: object) -> int:
+        if action != sqlite3.SQLITE_TRANSACTION:
+            return sqlite3.SQLITE_OK
+        tried.append(action)
+        return sqlite3.SQLITE_DENY
+
+    key, cursor = id(connection), sqlite3.Cursor(connection)
+    outer = _authorizers.get(key)
+    cursor.execute("SAVEPOINT interlock_call")
+    _authorizers[key] = authorize
+    connection.set_authorizer(authorize)
     try:
-        connection.execute("RELEASE interlock_call")
-    except sqlite3.OperationalError as error:
-        if "no such savepoint" not in str(error):
-            raise
-        what = "a hook or guard ended the transaction that it was called in"
-        raise StorageFailure(f"{what}; it must not commit or roll back", kind="failed") from error
+        with calling(database, connection):
+            answer = call.function(connection)
+    except Exception as error:
+        if tried:
+            raise ended(database.where) from error
+        raise
+    finally:
+        connection.set_authorizer(outer)
+        if outer is None:
+            del _authorizers[key]
+        else:
+            _authorizers[key] = outer
+    if tried or not connection.in_transaction:
+        raise ended(database.where)
+    cursor.execute("RELEASE interlock_call")
     return answer

@@ -90,7 +90,7 @@ WHERE tenant = :tenant AND root = :root AND instance_id = :instance_id
 -- columns: instance
 -- What readers are told of an instance; its metadata comes last.
 id, current_state, next_sequence_number, declaration_digest, instantiated_at, actor_ref,
-subject_ref, metadata_id, metadata;
+subject_ref, definition_digest, metadata_id, metadata;
 
 -- name: read_instance
 -- parameters: tenant root id
@@ -247,18 +247,24 @@ HAVING count(*) > 1;
 -- parameters: tenant root id last_root last_id
 -- Payloads that are not what the record says: gone, or other bytes. Destroyed ones are lawful.
 SELECT
-    named.instance_id, named.sequence_number,
+    named.instance_id, named.sequence_number, named.what,
     CASE WHEN p.id IS NULL THEN 'is gone' ELSE payload_fault(p.salt, p.content, named.digest) END
 FROM (
-    SELECT tenant, root, id AS instance_id, NULL AS sequence_number, metadata_id AS payload_id,
-        metadata_digest AS digest
+    SELECT tenant, root, id AS instance_id, NULL AS sequence_number, 'the metadata' AS what,
+        metadata_id AS payload_id, metadata_digest AS digest
     FROM instances
     WHERE metadata_id IS NOT NULL AND tenant = :tenant
         AND (root, id) >= (:root, :id) AND (root, id) <= (:last_root, :last_id)
     UNION ALL
-    SELECT tenant, root, instance_id, sequence_number, reason_id, reason_digest
+    SELECT tenant, root, instance_id, sequence_number, 'the reason', reason_id, reason_digest
     FROM history
     WHERE reason_id IS NOT NULL AND tenant = :tenant
+        AND (root, instance_id) >= (:root, :id) AND (root, instance_id) <= (:last_root, :last_id)
+    UNION ALL
+    SELECT tenant, root, instance_id, sequence_number, 'the payload of change ' || ordinal,
+        payload_id, payload_digest
+    FROM data_changes
+    WHERE tenant = :tenant
         AND (root, instance_id) >= (:root, :id) AND (root, instance_id) <= (:last_root, :last_id)
 ) AS named
 LEFT JOIN payloads AS p
@@ -333,6 +339,20 @@ WHERE (k.tenant < :tenant OR k.tenant > :tenant)
         WHERE i.tenant = k.tenant AND i.idempotency_key = k.idempotency_key
             AND i.root = substr(k.instance_id, 1, instr(k.instance_id || '.', '.') - 1)
             AND i.id = k.instance_id
+    )
+UNION ALL
+SELECT 'data_changes', count(*) FROM data_changes AS c
+WHERE (c.tenant < :tenant OR c.tenant > :tenant)
+    AND NOT EXISTS (
+        SELECT 1 FROM instances AS i
+        WHERE i.tenant = c.tenant AND i.root = c.root AND i.id = c.instance_id
+    )
+UNION ALL
+SELECT 'timers', count(*) FROM timers AS t
+WHERE (t.tenant < :tenant OR t.tenant > :tenant)
+    AND NOT EXISTS (
+        SELECT 1 FROM instances AS i
+        WHERE i.tenant = t.tenant AND i.root = t.root AND i.id = t.instance_id
     );
 
 -- name: audit_misfits
@@ -354,7 +374,123 @@ WHERE typeof(tenant) <> 'text' OR typeof(digest) <> 'text' OR typeof(to_state) <
 UNION ALL
 SELECT 'start_keys', count(*) FROM start_keys
 WHERE typeof(tenant) <> 'text' OR typeof(idempotency_key) <> 'text'
-    OR typeof(instance_id) <> 'text';
+    OR typeof(instance_id) <> 'text'
+UNION ALL
+SELECT 'definitions', count(*) FROM definitions
+WHERE typeof(tenant) <> 'text' OR typeof(digest) <> 'text'
+UNION ALL
+SELECT 'data_changes', count(*) FROM data_changes
+WHERE typeof(tenant) <> 'text' OR typeof(root) <> 'text' OR typeof(instance_id) <> 'text'
+    OR typeof(sequence_number) <> 'integer' OR typeof(ordinal) <> 'integer'
+UNION ALL
+SELECT 'timers', count(*) FROM timers
+WHERE typeof(tenant) <> 'text' OR typeof(root) <> 'text' OR typeof(instance_id) <> 'text';
+
+-- name: audit_definitions
+-- parameters: tenant digest limit
+-- A page of definitions from a digest.
+SELECT digest, name, version, text, text_digest FROM definitions
+WHERE tenant = :tenant AND digest >= :digest
+ORDER BY digest LIMIT :limit;
+
+-- name: audit_undefined
+-- parameters: tenant root id last_root last_id
+-- Instances that an engine began under a definition which is gone.
+SELECT i.id, i.definition_digest FROM instances AS i
+WHERE i.definition_digest IS NOT NULL AND i.tenant = :tenant
+    AND (i.root, i.id) >= (:root, :id) AND (i.root, i.id) <= (:last_root, :last_id)
+    AND NOT EXISTS (
+        SELECT 1 FROM definitions AS d
+        WHERE d.tenant = i.tenant AND d.digest = i.definition_digest
+    );
+
+-- name: audit_changes
+-- parameters: tenant root id sequence_number ordinal last_root last_id last_number limit
+-- A page of changes of data, from one of them to all that came with the entry `last_number` of the
+-- instance (last_root, last_id).
+SELECT
+    root, instance_id, sequence_number, ordinal, kind, payload_id, payload_digest, change_digest
+FROM data_changes
+WHERE tenant = :tenant
+    AND (root, instance_id, sequence_number, ordinal) >= (:root, :id, :sequence_number, :ordinal)
+    AND (root, instance_id, sequence_number) <= (:last_root, :last_id, :last_number)
+ORDER BY root, instance_id, sequence_number, ordinal LIMIT :limit;
+
+-- name: audit_stray_changes
+-- parameters: tenant root id last_root last_id
+-- Changes of data whose instance is gone.
+SELECT c.instance_id, count(*), max(c.sequence_number)
+FROM data_changes AS c
+WHERE c.tenant = :tenant
+    AND (c.root, c.instance_id) >= (:root, :id)
+    AND (c.root, c.instance_id) <= (:last_root, :last_id)
+    AND NOT EXISTS (
+        SELECT 1 FROM instances AS i
+        WHERE i.tenant = c.tenant AND i.root = c.root AND i.id = c.instance_id
+    )
+GROUP BY c.root, c.instance_id;
+
+-- name: audit_ordinals
+-- parameters: tenant root id last_root last_id
+-- Changes of data that stand twice.
+SELECT c.instance_id, c.sequence_number, c.ordinal
+FROM data_changes AS c
+WHERE c.tenant = :tenant
+    AND (c.root, c.instance_id) >= (:root, :id)
+    AND (c.root, c.instance_id) <= (:last_root, :last_id)
+GROUP BY c.root, c.instance_id, c.sequence_number, c.ordinal
+HAVING count(*) > 1;
+
+-- name: audit_stray_timers
+-- parameters: tenant root id last_root last_id
+-- Timers that belong to no entry of an instance of an engine.
+SELECT t.instance_id, t.state, t.name, i.id IS NULL
+FROM timers AS t
+LEFT JOIN instances AS i ON i.tenant = t.tenant AND i.root = t.root AND i.id = t.instance_id
+WHERE t.tenant = :tenant
+    AND (t.root, t.instance_id) >= (:root, :id)
+    AND (t.root, t.instance_id) <= (:last_root, :last_id)
+    AND (
+        i.id IS NULL
+        OR i.definition_digest IS NULL
+        OR t.sequence_number < 0
+        OR t.sequence_number >= i.next_sequence_number
+    );
+
+-- name: dump_timers
+-- parameters: tenant root id last_root last_id
+-- The timers of the instances from (root, id) to (last_root, last_id).
+SELECT root, instance_id, state, name, sequence_number, due_at, next_try_at, failures, failure
+FROM timers
+WHERE tenant = :tenant
+    AND (root, instance_id) >= (:root, :id) AND (root, instance_id) <= (:last_root, :last_id)
+ORDER BY root, instance_id, state, name;
+
+-- name: dump_idle_definitions
+-- parameters: tenant digest limit
+-- A page of definitions that govern nothing and come after a digest.
+SELECT d.digest, d.name, d.version, d.text, d.text_digest FROM definitions AS d
+WHERE d.tenant = :tenant AND d.digest > :digest
+    AND NOT EXISTS (
+        SELECT 1 FROM instances AS i
+        WHERE i.tenant = d.tenant AND i.definition_digest = d.digest
+    )
+ORDER BY d.digest LIMIT :limit;
+
+-- name: clear_all_timers
+-- parameters: tenant root instance_id
+DELETE FROM timers
+WHERE tenant = :tenant AND root = :root AND instance_id = :instance_id;
+
+-- name: restore_timer
+-- parameters: tenant root instance_id state name sequence_number due_at next_try_at failures failure
+-- changes: 1
+INSERT INTO timers (
+    tenant, root, instance_id, state, name, sequence_number, due_at, next_try_at, failures, failure
+) VALUES (
+    :tenant, :root, :instance_id, :state, :name, :sequence_number, :due_at, :next_try_at, :failures,
+    :failure
+);
 
 -- name: dump_payloads
 -- parameters: tenant root id
@@ -387,8 +523,9 @@ WHERE tenant = :tenant AND root = :root AND id = :id;
 
 -- name: read_definition
 -- parameters: tenant digest
--- The document of a definition.
-SELECT digest, name, version, text FROM definitions WHERE tenant = :tenant AND digest = :digest;
+-- The document of a definition, and the digest of its text.
+SELECT digest, name, version, text, text_digest FROM definitions
+WHERE tenant = :tenant AND digest = :digest;
 
 -- name: read_definition_version
 -- parameters: tenant name version
@@ -401,10 +538,9 @@ WHERE tenant = :tenant AND name = :name AND version = :version AND version <> 'd
 SELECT digest FROM definitions WHERE tenant = :tenant AND name = :name ORDER BY digest;
 
 -- name: append_definition
--- parameters: tenant digest name version text
--- changes: 1
-INSERT INTO definitions (tenant, digest, name, version, text)
-VALUES (:tenant, :digest, :name, :version, :text);
+-- parameters: tenant digest name version text text_digest
+INSERT INTO definitions (tenant, digest, name, version, text, text_digest)
+VALUES (:tenant, :digest, :name, :version, :text, :text_digest);
 
 -- name: list_instances_by_definition
 -- parameters: tenant root id limit state definition_digest subject_ref
