@@ -91,6 +91,11 @@ class Handle:
         return hash(self.id)
 
     @property
+    def engine(self) -> "Engine":
+        """The engine that it is a handle of."""
+        return self._engine
+
+    @property
     def state(self) -> str:
         """The flat state that it is in; `definition.leaves(state)` gives the active ones."""
         return self._engine.store.current(self.id)
