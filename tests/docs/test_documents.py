@@ -95,6 +95,18 @@ def test_the_architecture_page_names_the_modules_there_are() -> None:
         assert {word for row in rows for word in re.findall(r"`(?:\w+/)?(\w+)`", row)} == modules
 
 
+def test_the_architecture_page_names_the_modules_of_types_and_tests() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    section = page.partition("## Types and tests are written from machines\n")[2]
+    rows = re.findall(r"^\| (`.*?) \|", section.partition("\n## ")[0], re.M)
+    modules = {
+        f"{package}/{path.stem}"
+        for package in ("typed", "witness")
+        for path in (ROOT / "src/interlock" / package).glob("[a-z]*.py")
+    }
+    assert {word for row in rows for word in re.findall(r"`(.*?)`", row)} == modules
+
+
 def test_the_public_names_are_there() -> None:
     assert [name for name in interlock.__all__ if not hasattr(interlock, name)] == []
     assert {*interlock.__all__} <= {*dir(interlock)}

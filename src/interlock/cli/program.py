@@ -17,6 +17,7 @@ from interlock.core.text import clipped, nearest
 COMMANDS = {
     "check": "definitions.check",
     "draw": "definitions.draw",
+    "gen": "generated.gen",
     "schema": "definitions.schema",
     "convert": "conversion.convert",
     "instantiate": "moves.instantiate",

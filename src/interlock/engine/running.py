@@ -24,6 +24,7 @@ from interlock.core.rejection import (
     Terminal,
 )
 from interlock.core.text import quoted
+from interlock.engine import taken
 from interlock.engine.asked import NOTHING, Asked, complete, size_fault
 from interlock.engine.changes import Change, Ledger
 from interlock.engine.choosing import Asking, Occasion, choose, no_value, open_branches
@@ -85,6 +86,7 @@ class Run:
         self._request = request
         self._now: datetime = context.clock()
         self._raised: deque[Raised] = deque()
+        self._taken: list[Branch] = []
         self._first: str | None = None  # the entry, or birth, that the others follow from
         self._steps = 0
         self._ledger = Ledger(context, standing, standing.snapshot.instance_id)
@@ -175,6 +177,7 @@ class Run:
             attempt: the one whose own entry it is; without it, the entry follows from another.
         """
         self._count(branch)
+        self._taken.append(branch)
         by_itself = branch.trigger.kind != "event"
         actor = None if by_itself else self._request.actor_ref
         kept: list[Change] = [("event", dict(payload))] if payload else []
@@ -199,6 +202,8 @@ class Run:
             if (yield from self._take_automatic()):
                 continue
             if not self._raised:
+                if taken.listeners:
+                    taken.tell(self._program.definition, self._taken)
                 return
             yield from self._take_raised(self._raised.popleft())
 

@@ -1,4 +1,6 @@
-"""For tests: the contract that every store of Interlock keeps, to run on a store of one's own.
+"""For tests: generated tests of a machine, time moved by hand, and the contract of every store.
+
+    TestOrder = machine_tests("order.machine.yaml")
 
     class TestFiles(StoreContract):
         @pytest.fixture(autouse=True)
@@ -19,6 +21,24 @@ for _name in (*_SUBJECTS, "tenants", "records", "base", "contract"):
     pytest.register_assert_rewrite(f"interlock.testing.{_name}")
 
 from interlock.testing.blocking import Blocking  # noqa: E402 - after it is said what to rewrite
+from interlock.testing.clock import ManualClock, elapse, ticking  # noqa: E402
 from interlock.testing.contract import StoreContract  # noqa: E402
+from interlock.testing.machines import machine_tests  # noqa: E402
+from interlock.testing.trial import Trial  # noqa: E402
+from interlock.witness.case import Begin, row  # noqa: E402
+from interlock.witness.model import Outcome, Send, Tick  # noqa: E402
 
-__all__ = ["Blocking", "StoreContract"]
+__all__ = [
+    "Begin",
+    "Blocking",
+    "ManualClock",
+    "Outcome",
+    "Send",
+    "StoreContract",
+    "Tick",
+    "Trial",
+    "elapse",
+    "machine_tests",
+    "row",
+    "ticking",
+]

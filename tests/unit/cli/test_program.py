@@ -11,9 +11,9 @@ from tests.unit.cli.line import MACHINE, CommandLine
 
 def test_it_has_the_commands_of_the_design(run: CommandLine) -> None:
     wanted = (
-        "check draw schema instantiate fire current history declaration list replay verify ingest "
-        "discover convert dump restore conform demo completion start adopt send can data tick "
-        ""
+        "check draw gen schema instantiate fire current history declaration list replay verify "
+        "ingest discover convert dump restore conform demo completion start adopt send can data "
+        "tick"
     )
     assert set(COMMANDS) == set(wanted.split())
 
