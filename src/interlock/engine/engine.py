@@ -11,6 +11,7 @@ order.send("submit", actor_ref="ann")
 order.state                                    # "submitted"
 """
 
+import inspect
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -19,10 +20,9 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-from interlock.core.identity import root_of
 from interlock.core.instant import from_microseconds, to_microseconds
 from interlock.core.machine import Request, check_text
-from interlock.core.rejection import InvalidRequest, Rejected, StorageFailure
+from interlock.core.rejection import InvalidRequest, OutcomeUnknown, Rejected, StorageFailure
 from interlock.core.text import clipped, nearest, quoted
 from interlock.engine.asked import Asked, Begin, complete, fields
 from interlock.engine.beginning import begin
@@ -30,6 +30,7 @@ from interlock.engine.handle import Handle, Possible
 from interlock.engine.hooks import Guard, Hook, Unregistered
 from interlock.engine.program import Program
 from interlock.engine.sending import find, send
+from interlock.engine.timers import FIRST, DueTimer, read_due
 from interlock.language.chart import Trigger
 from interlock.language.definition import Definition, restore
 from interlock.store.attempt import Birth, FireAttempt, prepare_birth, prepare_declaration
@@ -39,9 +40,11 @@ from interlock.store.store import PlanRunner, Store
 
 STEPS_MAX = 100  # entries of one call
 SWEPT_WITHIN = timedelta(minutes=5)  # or `start` warns that nobody looks for timers
-TIMERS_PAGE = 100
 FIRST_DELAY = timedelta(seconds=1)  # before a timer that failed is tried again; then twice as long
 LONGEST_DELAY = timedelta(hours=1)
+
+#: Kinds of failures that are of one instance, and keep no other from being looked at.
+_OF_ONE = ("unreadable", "damaged", "refused", "failed")
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -91,8 +94,10 @@ class Engine:
 
     def _register(self, kept: dict[str, Any], what: str, name: str, function: F) -> F:
         check_text("name", name, self.runs.context.limits.name_bytes)
-        if not callable(function):
-            raise InvalidRequest(f"a {what} is a function", argument=what)
+        given: Any = function
+        if not callable(given) or inspect.iscoroutinefunction(given):
+            why = "it is called within a transaction, and cannot be awaited"
+            raise InvalidRequest(f"a {what} is a function that is not async: {why}", argument=what)
         if kept.setdefault(name, function) is not function:
             raise InvalidRequest(f"another {what} is registered as {quoted(name)}", argument="name")
         return function
@@ -166,6 +171,13 @@ class Engine:
             hint = f"; did you mean {quoted(close)}?" if close else ""
             what = f"{quoted(clipped(str(state)))} is no state that an instance could be in"
             raise InvalidRequest(f"`state` {what}{hint}", argument="state")
+        kept = definition.data.fields.items()
+        defaults = {name for name, field in kept if field.defaulted}
+        missing = sorted(definition.required(state) - (fields("data", data).keys() | defaults))
+        if missing:
+            listed = ", ".join(map(quoted, missing))
+            what = f"`data` lacks {listed}, which {quoted(state)} requires"
+            raise InvalidRequest(what, argument="data")
         declaration = {**definition.declaration, "initial_state": state}
         declared = prepare_declaration(declaration, self.runs.context.limits)
         if reason is not None:
@@ -205,6 +217,16 @@ class Engine:
             state: those that are in this flat state.
             limit, after: of the page, as of `Store.instances`.
         """
+        limits = self.runs.context.limits
+        if type(limit) is not int or not 1 <= limit <= limits.page_rows:
+            raise InvalidRequest(f"`limit` is from 1 to {limits.page_rows}", argument="limit")
+        given = (("subject_ref", subject_ref), ("state", state), ("after", after))
+        for argument, value in given:
+            if value is not None:
+                check_text(argument, value, limits.reference_bytes)
+        if not isinstance(definition, Definition | str):
+            what = f"`definition` is one, or its name, not {type(definition).__name__}"
+            raise InvalidRequest(what, argument="definition")
         name = definition if isinstance(definition, str) else definition.name
         digests = self.runs.look(partial(self._digests, name))
         found: list[Handle] = []
@@ -228,6 +250,9 @@ class Engine:
         self, order: Handle, *, asserting: Any = (), actor_ref: str | None = None
     ) -> list[Possible]:
         """List every event that an instance knows where it is: what may be sent, and why not."""
+        if not isinstance(order, Handle):
+            what = f"`order` is what `start` and `get` give, not {type(order).__name__}"
+            raise InvalidRequest(what, argument="order")
         return order.possible(asserting=asserting, actor_ref=actor_ref)
 
     # Timers
@@ -239,53 +264,51 @@ class Engine:
         One whose guard or hook fails is kept and tried again later; `Handle.timers` shows why.
 
         Args:
-            limit: look at no more timers than this.
+            limit: look at no more timers than this, beside those that this process cannot run.
         """
-        now = self.runs.context.clock()
-        until, fired, left = to_microseconds(now), 0, limit
-        seen: set[tuple[object, ...]] = set()
-        while left is None or left > 0:
-            page = TIMERS_PAGE if left is None else min(TIMERS_PAGE, left)
-            due = self.runs.look(partial(self._due, until, page))
-            fresh = [row for row in due if row[:4] not in seen]
-            for row in fresh:
-                seen.add(row[:4])
-                fired += self._run_out(row)
-            if left is not None:
-                left -= len(fresh)
-            if not fresh:
+        if limit is not None and (type(limit) is not int or limit < 1):
+            raise InvalidRequest("`limit` is a whole number from 1", argument="limit")
+        until = to_microseconds(self.runs.context.clock())
+        fired = looked = 0
+        for timer in self._due(until):
+            if looked == limit:
                 break
+            try:
+                fired += self._run_out(timer)
+            except Unregistered:
+                continue  # another process may know what is called
+            looked += 1
         self.runs.write(partial(self._mark_sweep, until))
         return fired
 
-    def _run_out(self, row: tuple[Any, ...]) -> bool:
+    def _run_out(self, timer: DueTimer) -> bool:
         """Let a timer run out, and say whether that took a transition."""
-        id, state, name, armed_at, _ = row
-        asked = Asked(Trigger("after", name), state, armed_at=armed_at)
-        request = Request(f"after/{name}")
-        attempt = FireAttempt(id, request, self.runs.new_id(), None, None, asked)
+        asked = Asked(Trigger("after", timer.name), timer.state, armed_at=timer.armed_at)
+        request = Request(f"after/{timer.name}")
+        attempt = FireAttempt(timer.id, request, self.runs.new_id(), None, None, asked)
         try:
             return bool(self.runs.perform(partial(send, self, self.runs.context), attempt))
-        except Unregistered:
-            return False  # another process may know what is called
-        except StorageFailure:
+        except (Unregistered, OutcomeUnknown):
             raise
         except Rejected as refusal:
+            if isinstance(refusal, StorageFailure) and refusal.kind not in _OF_ONE:
+                raise
             told = clipped(f"{refusal.reason}: {refusal}", 500)
-            self.runs.write(partial(self._postpone, row, told))
+            self.runs.write(partial(self._postpone, timer, told))
             return False
 
-    def _postpone(self, row: tuple[Any, ...], failure: str) -> Plan[None]:
-        id, state, name, armed_at, failures = row
-        delay = min(FIRST_DELAY * 2 ** min(failures, 20), LONGEST_DELAY)
+    def _postpone(self, timer: DueTimer, failure: str) -> Plan[None]:
+        delay = min(FIRST_DELAY * 2 ** min(timer.failures, 20), LONGEST_DELAY)
         next_try = to_microseconds(self.runs.context.clock() + delay)
-        key = (self.runs.context.tenant, root_of(id), id, state, name)
-        yield Statement("postpone_timer", [(*key, armed_at, next_try, failure)])
+        key = (self.runs.context.tenant, *timer[1:5], timer.armed_at)
+        yield Statement("postpone_timer", [(*key, next_try, failure)])
 
-    def _due(self, until: int, limit: int) -> Plan[list[tuple[Any, ...]]]:
-        asked = (self.runs.context.tenant, until, limit)
-        rows = yield Statement("read_due_timers", [asked], True)
-        return [tuple(row) for row in rows]
+    def _due(self, until: int) -> Iterator[DueTimer]:
+        """Give every timer that is to be looked at by a moment, each once."""
+        after = FIRST
+        while page := self.runs.look(partial(read_due, self.runs.context.tenant, until, after)):
+            yield from page
+            after = page[-1]
 
     def _mark_sweep(self, at: int) -> Plan[None]:
         yield Statement("mark_sweep", [(self.runs.context.tenant, at)])
@@ -372,10 +395,6 @@ class Engine:
         if id in self._moving.__dict__.get("ids", ()):
             what = f"{quoted(id)} is being moved, and this is a hook of that move"
             raise InvalidRequest(f'{what}; send it a further event by `tx.fire("event")`')
-
-    def new_id(self) -> str:
-        """Make the identity of an entry."""
-        return self.runs.new_id()
 
     def _begin(
         self,

@@ -19,7 +19,7 @@ from interlock.engine.asked import Asked, fields, labels
 from interlock.engine.memory import recall
 from interlock.engine.program import Program
 from interlock.engine.running import Run
-from interlock.engine.sending import find, payload_of, send
+from interlock.engine.sending import find, send
 from interlock.language.chart import Trigger
 from interlock.language.definition import Definition
 from interlock.store.attempt import prepare_fire
@@ -275,8 +275,7 @@ def _possible(
     """
     asked = Asked(Trigger("event", event), "", given or {}, asserting)
     try:
-        fields_given = {} if given is None else payload_of(program, asked, run.limits)
-        branch = yield from run.decide(asked, fields_given)
+        branch = yield from run.decide(asked, without_payload=given is None)
     except GuardError as refusal:
         properties = program.definition.events.get(event)
         if given is None and properties is not None and properties.fields:

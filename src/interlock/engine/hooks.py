@@ -5,6 +5,7 @@ there, and what it changes of the data, stands or falls with the fire; it must n
 back itself. A guard is given the same and only looks.
 """
 
+import inspect
 from collections import deque
 from collections.abc import Callable, Mapping
 from copy import deepcopy
@@ -45,7 +46,7 @@ class Tx:
         connection: the driver's own, of `sqlite3` or `psycopg`, in the transaction of the fire.
         actor: who sent it, if that was said.
         now: the moment of the fire, aware UTC.
-        id, subject: the instance, and the entity whose life it governs.
+        id: the instance.
         action, from_state, to_state: the transition; of a birth the first two are None. A guard
             knows of no transition yet: its `action` is the event, and `to_state` is None.
     """
@@ -131,7 +132,11 @@ def called(hook: Hook, name: str, tx: Tx, state: str, action: str) -> object:
         HookFailed: it raised.
     """
     try:
-        hook(tx)
+        answer = hook(tx)
+        if inspect.isawaitable(answer):
+            if inspect.iscoroutine(answer):
+                answer.close()
+            raise TypeError("it is asynchronous, and was not awaited")
     except Exception as error:
         what = f"the hook {quoted(name)} raised {type(error).__name__}: {error}"
         raise HookFailed(

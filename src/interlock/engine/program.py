@@ -1,10 +1,12 @@
 """A definition made ready to run: its branches by what they wait for, its timers and its names."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from interlock.core.declaration import declaration_digest, declaration_text
 from interlock.core.machine import Machine
+from interlock.core.text import Limits
+from interlock.engine.asked import NOTHING, complete
 from interlock.language.chart import Hook, Trigger
 from interlock.language.condition import Check, tests
 from interlock.language.definition import Definition
@@ -100,6 +102,17 @@ class Program:
     def entered(self, state: str) -> list[str]:
         """Give the paths of the states that are active in a flat state."""
         return sorted(self.definition.flat.active[state])
+
+    def payload(self, trigger: Trigger, given: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
+        """Hold what came with an event to what that declares; nothing comes with anything else.
+
+        Raises:
+            InvalidRequest: it is not as declared.
+        """
+        if trigger.kind != "event":
+            return {}
+        properties = self.definition.events.get(trigger.name, NOTHING)
+        return complete("payload", properties, given, limits)
 
     def timers(self, path: str) -> dict[str, Timer]:
         """Give the timers of a state by its path."""

@@ -25,7 +25,7 @@ from interlock.core.rejection import (
 )
 from interlock.core.text import quoted
 from interlock.engine import taken
-from interlock.engine.asked import NOTHING, Asked, complete, size_fault
+from interlock.engine.asked import Asked, size_fault
 from interlock.engine.changes import Change, Ledger
 from interlock.engine.choosing import Asking, Occasion, choose, no_value, open_branches
 from interlock.engine.hooks import Guard, Hook, Raised, Tx, asked, called
@@ -59,8 +59,6 @@ class Registry(Protocol):
 
     def check_not_moving(self, id: str) -> None: ...
 
-    def new_id(self) -> str: ...
-
 
 class Run:
     """One instance while it is being moved.
@@ -68,6 +66,7 @@ class Run:
     Attributes:
         standing: where it is, once what was yielded so far is written.
         limits: the largest sizes accepted.
+        payload: what the event brought, complete, once that was decided.
     """
 
     def __init__(
@@ -80,6 +79,7 @@ class Run:
     ) -> None:
         self.standing = standing
         self.limits = context.limits
+        self.payload: dict[str, Any] = {}
         self._registry = registry
         self._context = context
         self._program = program
@@ -87,18 +87,22 @@ class Run:
         self._now: datetime = context.clock()
         self._raised: deque[Raised] = deque()
         self._taken: list[Branch] = []
-        self._first: str | None = None  # the entry, or birth, that the others follow from
+        self._first = ""  # the entry, or birth, that the others follow from
+        self._followed = 0  # how many did
         self._steps = 0
         self._ledger = Ledger(context, standing, standing.snapshot.instance_id)
 
     # What is decided
 
-    def decide(self, what: Asked, payload: dict[str, Any]) -> Asking[Branch | None]:
+    def decide(self, what: Asked, *, without_payload: bool = False) -> Asking[Branch | None]:
         """Give the branch that an event takes; of a timer None, if none is open.
 
+        Args:
+            without_payload: nobody knows yet what the event will bring.
+
         Raises:
-            VersionConflict, Terminal, InvalidTransition, GuardNotSatisfied, GuardError,
-            Nondeterministic: in this order.
+            VersionConflict, Terminal, InvalidTransition, InvalidRequest (of the payload),
+            GuardError, GuardNotSatisfied, Nondeterministic: in this order.
         """
         snapshot, program = self.standing.snapshot, self._program
         expected = self._request.expected_version
@@ -108,7 +112,9 @@ class Run:
         branches = program.branches(snapshot.state, trigger, what.owner)
         if not branches:
             self._refuse(trigger.name)
-        occasion = self._occasion(trigger.name, payload, self._request.actor_ref)
+        if not without_payload:
+            self.payload = program.payload(trigger, what.payload, self.limits)
+        occasion = self._occasion(trigger.name, self.payload, self._request.actor_ref)
         if trigger.kind == "event":
             return (yield from choose(occasion, branches, what.asserting))
         open_ = yield from self._open(occasion, branches)
@@ -245,8 +251,7 @@ class Run:
             if raised.asked:
                 self._refuse(raised.event)
             return
-        properties = self._program.definition.events.get(raised.event, NOTHING)
-        payload = complete("payload", properties, raised.payload, self.limits)
+        payload = self._program.payload(Trigger("event", raised.event), raised.payload, self.limits)
         occasion = self._occasion(raised.event, payload, self._request.actor_ref)
         if not raised.asked and not (branches := (yield from self._open(occasion, branches))):
             return
@@ -267,14 +272,15 @@ class Run:
             )
 
     def _move(self, branch: Branch, actor: str | None, attempt: FireAttempt | None) -> Plan[None]:
-        """Write the entry; what follows from another names that as its cause."""
+        """Write the entry; what follows from another names that as its cause, and is called so."""
         asked, standing = self._request, self.standing
         if attempt is not None:
             self._first, new_id = attempt.transition_id, attempt.transition_id
             request = asked._replace(action=branch.action, guard_satisfied=True)
             key, digest = attempt.idempotency_key, attempt.request_digest
         else:
-            new_id, key, digest = self._registry.new_id(), None, None
+            self._followed += 1
+            new_id, key, digest = f"{self._first}.{self._followed}", None, None
             request = Request(
                 branch.action,
                 actor_ref=actor,

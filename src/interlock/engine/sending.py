@@ -5,7 +5,6 @@ or guards in Python take part, the row is locked first.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from interlock.core.identity import root_of
 from interlock.core.instant import from_microseconds
@@ -13,7 +12,7 @@ from interlock.core.machine import Snapshot
 from interlock.core.payload import canonical, decode_payload
 from interlock.core.rejection import IdempotencyConflict, InvalidRequest, Rejected
 from interlock.core.text import Limits, quoted
-from interlock.engine.asked import NOTHING, Asked, complete
+from interlock.engine.asked import Asked
 from interlock.engine.memory import recall
 from interlock.engine.program import Program
 from interlock.engine.running import Registry, Run
@@ -50,9 +49,8 @@ def send(
     program = yield from registry.program(standing.definition or "")
     if again and attempt.own_id in (yield from find_attempts(context.tenant, [attempt])):
         return Written([standing.snapshot.state], {id: kept(standing)})
-    payload = payload_of(program, what, context.limits)
     if attempt.idempotency_key is not None:
-        answer = yield from _answered(context, attempt, payload)
+        answer = yield from _answered(context, attempt, program)
         if answer is not None:
             return Written([answer], {})
     while True:
@@ -64,7 +62,7 @@ def send(
         try:
             if what.armed_at is not None and not (yield from run.is_due(what)):
                 return Written([""], {id: kept(standing)})
-            branch = yield from run.decide(what, payload)
+            branch = yield from run.decide(what)
             break
         except Rejected:
             if fresh:
@@ -75,7 +73,7 @@ def send(
         yield from run.spend(what)
     if branch is None:
         return Written([""], {id: kept(standing)})
-    yield from run.take(branch, payload, attempt)
+    yield from run.take(branch, run.payload, attempt)
     yield from run.settle()
     return Written([run.standing.snapshot.state], {id: kept(run.standing)})
 
@@ -117,19 +115,7 @@ def _lock(context: Context, known: Standing) -> Plan[Standing]:
     return (yield from find(context, id, held=True))
 
 
-def payload_of(program: Program, what: Asked, limits: Limits) -> dict[str, Any]:
-    """Hold a payload to what its event declares.
-
-    Raises:
-        InvalidRequest: it is not as declared.
-    """
-    if what.trigger.kind != "event":
-        return {}
-    properties = program.definition.events.get(what.trigger.name, NOTHING)
-    return complete("payload", properties, what.payload, limits)
-
-
-def _answered(context: Context, attempt: FireAttempt, payload: dict[str, Any]) -> Plan[str | None]:
+def _answered(context: Context, attempt: FireAttempt, program: Program) -> Plan[str | None]:
     """Give the answer that a key has had, if any.
 
     Raises:
@@ -140,14 +126,13 @@ def _answered(context: Context, attempt: FireAttempt, payload: dict[str, Any]) -
     if not rows:
         return None
     ((state, digest, reason, content, payload_id),) = rows
-    asked = attempt.request.reason
+    why, what = attempt.request.reason, attempt.asked
     alike = digest == attempt.request_digest
-    if asked is not None and reason is not None:
-        alike = alike and decode_payload(reason) == asked
-    if payload_id is None:
-        alike = alike and not payload
-    elif content is not None:  # of a payload that was destroyed nothing can be said
-        alike = alike and canonical(decode_payload(content)) == canonical(payload)
+    if why is not None and reason is not None:
+        alike = alike and decode_payload(reason) == why
+    if payload_id is None or content is not None:  # of one that was destroyed nothing can be said
+        brought = decode_payload(content) if content is not None else {}
+        alike = alike and _brings(program, what, context.limits, brought)
     if not alike:
         raise IdempotencyConflict(
             f"the idempotency key {quoted(key or '')} was used before, for another request",
@@ -156,3 +141,12 @@ def _answered(context: Context, attempt: FireAttempt, payload: dict[str, Any]) -
         )
     answer: str = state
     return answer
+
+
+def _brings(program: Program, what: Asked, limits: Limits, brought: object) -> bool:
+    """Whether an event brings what one brought before."""
+    try:
+        payload = program.payload(what.trigger, what.payload, limits)
+    except InvalidRequest:
+        return False
+    return canonical(payload) == canonical(brought)

@@ -12,14 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
-from interlock.core.identity import root_of
 from interlock.core.instant import from_microseconds, parse_instant, to_microseconds
 from interlock.engine.engine import Engine
+from interlock.engine.timers import FIRST, read_due
 from interlock.language.duration import DurationError, parse_duration
-from interlock.store.plan import Plan, Statement
+from interlock.store.plan import Plan
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
-DUE_MAX = 1000  # timers that are looked through for the next one
 
 
 class ManualClock:
@@ -122,12 +121,12 @@ def _next_due(engine: Engine, end: datetime) -> datetime | None:
     tenant = engine.runs.context.tenant
 
     def read() -> Plan[datetime | None]:
-        rows = yield Statement("read_due_timers", [(tenant, to_microseconds(end), DUE_MAX)], True)
-        for id, state, name, _, failures in rows:
-            if not failures:
-                timers = yield Statement("read_timers", [(tenant, root_of(id), id)], True)
-                due = {tuple(timer[:2]): timer[3] for timer in timers}
-                return from_microseconds(due[state, name])
+        after = FIRST
+        while page := (yield from read_due(tenant, to_microseconds(end), after)):
+            for timer in page:
+                if not timer.failures:
+                    return from_microseconds(timer.next_try_at)
+            after = page[-1]
         return None
 
     return engine.runs.look(read)

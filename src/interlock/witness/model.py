@@ -212,12 +212,12 @@ class Model:
     def _send(self, step: Send, act: _Act) -> None:
         state = self.standing.state
         properties = self.definition.events.get(step.event, NOTHING)
-        if properties.check(step.payload):
-            raise Refusal("invalid-request")
         branches = self._choices[state].get(("event", step.event, ""))
         if branches is None:
             final = state in self.definition.flat.final
             raise Refusal("terminal" if final else "invalid-transition")
+        if properties.check(step.payload):
+            raise Refusal("invalid-request")
         payload = properties.encode(properties.complete(step.payload))
         self._take(self._choose(branches, payload, act, step.asserting), payload, act)
         self._settle(act)

@@ -458,3 +458,19 @@ states:
     assert order.send("go", asserting=["QP"]) == "b"
     assert [entry.action for entry in order.history()] == ["go"]
     assert order.send("more", asserting=["QP"]) == "c"
+
+
+def test_what_is_awaited_is_no_hook(engine: interlock.Engine) -> None:
+    async def later(tx: interlock.Tx) -> None:
+        raise AssertionError("never called")
+
+    with pytest.raises(interlock.InvalidRequest, match="not async"):
+        engine.hook("later")(later)
+    with pytest.raises(interlock.InvalidRequest, match="not async"):
+        engine.guard("later")(later)
+    definition = machine("initial: a\nstates: {a: {on: {go: {to: b, do: [later]}}}, b: {}}")
+    engine.hook("later")(lambda tx: later(tx))
+    order = engine.start(definition)
+    with pytest.raises(interlock.HookFailed, match="asynchronous"):
+        order.send("go")
+    assert order.state == "a"

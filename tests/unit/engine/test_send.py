@@ -1,8 +1,11 @@
 """Events: which branch they take, what they change, and why they are refused."""
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
+import psycopg
 import pytest
 
 import interlock
@@ -501,3 +504,92 @@ states: {a: {on: {add: {set: {n: "data.n + size(data.text)"}}, look: {to: a}}}}
     for event in ("add", "look", "add"):
         order.send(event)
     assert order.data["n"] == 20_000
+
+
+def test_what_others_say_of_causes_changes_no_first_answer(engine: interlock.Engine) -> None:
+    definition = machine("initial: a\nstates: {a: {on: {go: b}}, b: {on: {go: c}}, c: {}}")
+    order = engine.start(definition)
+    order.send("go", idempotency_key="k")
+    (entry,) = order.history()
+    order.send("go", causation_id=entry.transition_id)
+    assert order.send("go", idempotency_key="k") == "b"
+
+
+def test_refusals_come_in_their_order(order: interlock.Handle) -> None:
+    wrong = {"no such field": 1}
+    order.send("submit", {"qty": 12, "price": "1"}, idempotency_key="k")
+
+    def reason(event: str, payload: Any = None, **how: Any) -> str:
+        return refused(order.send, event, payload, **how).reason
+
+    assert reason("", wrong, expected_version=9, idempotency_key="k") == "invalid-request"
+    assert reason("nope", wrong, expected_version=9, idempotency_key="k") == "idempotency-conflict"
+    assert reason("submit", wrong, idempotency_key="k") == "idempotency-conflict"
+    assert reason("nope", wrong, expected_version=9) == "version-conflict"
+    assert reason("nope", wrong) == "invalid-transition"
+    assert reason("decide", wrong) == "invalid-request"
+    order.send("decide")
+    assert reason("ship", actor_ref=" ") == "guard-not-satisfied"
+    assert reason("ship", asserting=["QP-sign-off"], actor_ref=" ") == "invalid-request"
+    order.send("cancel")
+    assert reason("nope", wrong) == "terminal"
+
+
+def test_adopting_needs_what_the_state_requires(engine: interlock.Engine) -> None:
+    definition = machine("""
+data: {due: {type: date-time, optional: true}, n: {type: integer, default: 1}}
+initial: a
+states: {a: {on: {go: {to: b, when: has(data.due)}}}, b: {data: [due, n], on: {back: a}}}
+""")
+    refusal = refused(engine.adopt, definition, "b")
+    assert (refusal.reason, "lacks `due`" in str(refusal)) == ("invalid-request", True)
+    assert engine.adopt(definition, "b", {"due": "2026-01-01T00:00:00Z"}).data["n"] == 1
+
+
+@pytest.mark.parametrize("limit", [0, -1, "x", 10**6, True])
+def test_what_is_asked_of_an_engine_is_checked(engine: interlock.Engine, limit: Any) -> None:
+    assert refused(engine.find, ORDER, limit=limit).reason == "invalid-request"
+    assert refused(engine.find, ORDER, state="").reason == "invalid-request"
+    assert refused(engine.find, 3).reason == "invalid-request"
+    assert refused(engine.can, "x").reason == "invalid-request"
+    if limit != 10**6:
+        assert refused(engine.tick, limit=limit).reason == "invalid-request"
+
+
+@pytest.mark.parametrize("ends", ["commit", "rollback"])
+def test_an_engine_takes_part_in_its_callers_transaction(url: str, ends: str) -> None:
+    if url == "sqlite://":
+        pytest.skip("nobody else connects to a store in memory")
+    definition = machine("""
+data: {n: {type: integer, default: 0}}
+initial: a
+states: {a: {after: {1h: c}, on: {go: {to: b, do: [add]}}}, b: {}, c: {}}
+""")
+    with interlock.open(url) as store:
+        engine = interlock.Engine(store)
+        engine.hook("add")(lambda tx: tx.data.update(n=1))
+        engine.tick()
+        before = engine.start(definition)
+        with closing(connect(url)) as own:
+            begun = engine.start(definition, connection=own)
+            begun.send("go", connection=own)
+            before.send("go", connection=own)
+            adopted = engine.adopt(definition, "b", connection=own)
+            getattr(own, ends)()
+        found = {handle.id for handle in engine.find(definition)}
+        if ends == "commit":
+            assert found == {before.id, begun.id, adopted.id}
+            assert [h.state for h in (before, begun, adopted)] == ["b"] * 3
+            assert begun.data == {"n": 1}
+        else:
+            assert found == {before.id}
+            assert (before.state, before.data, len(before.timers)) == ("a", {"n": 0}, 1)
+            before.send("go")
+        assert store.verify().ok
+
+
+def connect(url: str) -> Any:
+    """Connect to the database of a store, as its caller would."""
+    if url.startswith("sqlite"):
+        return sqlite3.connect(url.removeprefix("sqlite:///"))
+    return psycopg.connect(url)

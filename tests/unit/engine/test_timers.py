@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import interlock
-from interlock.store.store import Store
+from interlock.store.plan import Plan, Statement
+from interlock.store.store import PlanRunner, Store
 from tests.support.engines import BEGINNING, Clock, machine
 
 WAITING = """
@@ -254,3 +255,63 @@ def test_W01_a_clock_for_tests_skips_and_leaks_no_timers(
         assert (engine.tick(), order.state) == (1, "b")
     clock.advance(days=365)
     assert engine.tick() == 0
+
+
+def test_what_another_process_has_to_run_keeps_no_timer_waiting(
+    engine: interlock.Engine, store: Store, clock: Clock
+) -> None:
+    hooked = machine("initial: a\nstates: {a: {after: {1m: {to: b, do: [tell]}}}, b: {}}")
+    engine.hook("tell")(lambda tx: None)
+    for _ in range(120):
+        engine.start(hooked)
+    clock.advance(seconds=1)
+    plain = interlock.loads(
+        "machine: n\nversion: 1\ninitial: a\nstates: {a: {after: {1m: b}}, b: {}}"
+    )
+    order = engine.start(plain)
+    clock.advance(minutes=2)
+    assert interlock.Engine(store).tick(limit=1) == 1
+    assert order.state == "b"
+    assert engine.tick() == 120
+
+
+def test_an_instance_that_cannot_be_read_keeps_no_timer_waiting(
+    engine: interlock.Engine, store: Store, clock: Clock
+) -> None:
+    definition = machine("""
+data: {text: {type: string}}
+initial: a
+states: {a: {after: {1m: b}}, b: {}}
+""")
+    broken = engine.start(definition, {"text": "x" * 10_000})  # more than a process keeps
+    clock.advance(seconds=1)
+    whole = engine.start(definition, {"text": ""})
+    destroy_payloads(store, broken.id)
+    clock.advance(minutes=2)
+    assert interlock.Engine(store).tick() == 1
+    assert (whole.state, broken.state) == ("b", "a")
+    (timer,) = broken.timers
+    assert "storage-failure" in (timer.failure or "")
+
+
+def destroy_payloads(store: Store, id: str) -> None:
+    """Destroy what an instance began with, as whoever may do that would."""
+    runs = PlanRunner(store)
+
+    def plan() -> Plan[None]:
+        yield Statement("destroy_payload", [("", id, f"{id}/0")])
+
+    runs.write(plan)
+
+
+def test_a_timer_that_is_set_anew_in_the_past_waits_for_the_next_sweep(
+    engine: interlock.Engine, clock: Clock
+) -> None:
+    definition = machine("""
+data: {due: {type: date-time}}
+initial: a
+states: {a: {after: {due: {at: "data.due", to: a}}}}
+""")
+    order = engine.start(definition, {"due": "2020-01-01T00:00:00Z"})
+    assert [engine.tick(), engine.tick()] == [1, 1]
+    assert len(order.history()) == 2

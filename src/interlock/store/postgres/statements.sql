@@ -812,14 +812,15 @@ ORDER BY c.sequence_number, c.ordinal;
 
 -- name: read_keyed_send
 -- parameters: tenant root instance_id idempotency_key
--- The answer that the idempotency key of an event already had: where what followed by itself led to,
--- what was asked for, and the payloads that came with it.
+-- The answer that the idempotency key of an event already had: where what followed by itself led to
+-- (its ids are those of the entry and a number), what was asked for, and what came with it.
 SELECT
     coalesce(
         (
             SELECT f.to_state FROM $schema.history AS f
             WHERE f.tenant = h.tenant AND f.root = h.root AND f.instance_id = h.instance_id
-                AND f.sequence_number > h.sequence_number AND f.causation_id = h.transition_id
+                AND f.sequence_number > h.sequence_number
+                AND starts_with(f.transition_id, h.transition_id || '.')
             ORDER BY f.sequence_number DESC LIMIT 1
         ),
         h.to_state
@@ -922,10 +923,13 @@ WHERE tenant = :tenant::text AND root = :root::text AND instance_id = :instance_
 ORDER BY due_at, state, name;
 
 -- name: read_due_timers
--- parameters: tenant until limit
-SELECT instance_id, state, name, sequence_number, failures FROM $schema.timers
+-- parameters: tenant until limit next_try_at root instance_id state name
+-- A page of the timers that are to be looked at by a moment, after one of them.
+SELECT next_try_at, root, instance_id, state, name, sequence_number, failures FROM $schema.timers
 WHERE tenant = :tenant::text AND next_try_at <= :until::bigint
-ORDER BY next_try_at, root, instance_id LIMIT :limit::bigint;
+    AND (next_try_at, root, instance_id, state, name)
+        > (:next_try_at::bigint, :root::text, :instance_id::text, :state::text, :name::text)
+ORDER BY next_try_at, root, instance_id, state, name LIMIT :limit::bigint;
 
 -- name: mark_sweep
 -- parameters: tenant swept_at

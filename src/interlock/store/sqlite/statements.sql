@@ -584,14 +584,15 @@ ORDER BY c.sequence_number, c.ordinal;
 
 -- name: read_keyed_send
 -- parameters: tenant root instance_id idempotency_key
--- The answer that the idempotency key of an event already had: where what followed by itself led to,
--- what was asked for, and the payloads that came with it.
+-- The answer that the idempotency key of an event already had: where what followed by itself led to
+-- (its ids are those of the entry and a number), what was asked for, and what came with it.
 SELECT
     coalesce(
         (
             SELECT f.to_state FROM history AS f
             WHERE f.tenant = h.tenant AND f.root = h.root AND f.instance_id = h.instance_id
-                AND f.sequence_number > h.sequence_number AND f.causation_id = h.transition_id
+                AND f.sequence_number > h.sequence_number
+                AND substr(f.transition_id, 1, length(h.transition_id) + 1) = h.transition_id || '.'
             ORDER BY f.sequence_number DESC LIMIT 1
         ),
         h.to_state
@@ -648,10 +649,13 @@ WHERE tenant = :tenant AND root = :root AND instance_id = :instance_id
 ORDER BY due_at, state, name;
 
 -- name: read_due_timers
--- parameters: tenant until limit
-SELECT instance_id, state, name, sequence_number, failures FROM timers
+-- parameters: tenant until limit next_try_at root instance_id state name
+-- A page of the timers that are to be looked at by a moment, after one of them.
+SELECT next_try_at, root, instance_id, state, name, sequence_number, failures FROM timers
 WHERE tenant = :tenant AND next_try_at <= :until
-ORDER BY next_try_at, root, instance_id LIMIT :limit;
+    AND (next_try_at, root, instance_id, state, name)
+        > (:next_try_at, :root, :instance_id, :state, :name)
+ORDER BY next_try_at, root, instance_id, state, name LIMIT :limit;
 
 -- name: mark_sweep
 -- parameters: tenant swept_at

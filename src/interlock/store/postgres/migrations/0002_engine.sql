@@ -63,7 +63,7 @@ CREATE TABLE $schema.timers (
     CONSTRAINT timers_failure CHECK (failures >= 0 AND (failures > 0) = (failure IS NOT NULL))
 );
 
-CREATE INDEX timers_by_next_try ON $schema.timers USING btree (tenant, next_try_at, root, instance_id);
+CREATE INDEX timers_by_next_try ON $schema.timers USING btree (tenant, next_try_at, root, instance_id, state, name);
 
 CREATE TABLE $schema.sweeps (
     tenant text COLLATE "C" NOT NULL,

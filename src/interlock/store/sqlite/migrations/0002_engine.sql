@@ -65,7 +65,7 @@ CREATE TABLE timers (
     FOREIGN KEY (tenant, root, instance_id) REFERENCES instances (tenant, root, id)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX timers_by_next_try ON timers (tenant, next_try_at, root, instance_id);
+CREATE INDEX timers_by_next_try ON timers (tenant, next_try_at, root, instance_id, state, name);
 
 CREATE TABLE sweeps (
     tenant TEXT NOT NULL PRIMARY KEY,
