@@ -209,7 +209,7 @@ class Handle:
             correlation_id,
             causation_id,
             worker_id,
-            told=sorted(asserted),
+            told=sorted({*asserted}),
         )
         asked = Asked(Trigger("event", event), "", fields("payload", payload), asserted)
         attempt = attempt._replace(asked=asked)

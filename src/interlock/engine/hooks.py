@@ -137,6 +137,8 @@ def called(hook: Hook, name: str, tx: Tx, state: str, action: str) -> object:
             if inspect.iscoroutine(answer):
                 answer.close()
             raise TypeError("it is asynchronous, and was not awaited")
+        if not isinstance(tx.data, dict):
+            raise TypeError(f"it left `tx.data` as {type(tx.data).__name__}, not as a dict")
     except Exception as error:
         what = f"the hook {quoted(name)} raised {type(error).__name__}: {error}"
         raise HookFailed(

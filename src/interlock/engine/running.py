@@ -84,7 +84,8 @@ class Run:
         self._context = context
         self._program = program
         self._request = request
-        self._now: datetime = context.clock()
+        # As entries are: a clock that was set back makes nothing earlier than the birth.
+        self._now: datetime = max(context.clock(), standing.snapshot.instantiated_at)
         self._raised: deque[Raised] = deque()
         self._taken: list[Branch] = []
         self._first = ""  # the entry, or birth, that the others follow from
@@ -168,7 +169,8 @@ class Run:
 
         def ask(connection: Any) -> bool | GuardError:
             tx = self._tx(connection, payload, actor, (what, state, None), guards=True)
-            return asked(guard, name, tx, state, what)
+            with self._registry.moving(tx.id):
+                return asked(guard, name, tx, state, what)
 
         return Call(ask)
 

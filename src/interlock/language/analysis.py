@@ -193,12 +193,18 @@ def _without(
 
 def _state(name: str, chart: Chart, where: Path, report: Report) -> str | None:
     """Find a state by its path, or by its name if only one has it."""
-    if name in chart.states:
+    if name in chart.states and chart.states[name].kind != "history":
         return name
-    found = [path for path, state in chart.states.items() if state.name == name]
+    found = [
+        path
+        for path, state in chart.states.items()
+        if state.name == name and state.kind != "history"
+    ]
     if len(found) == 1:
         return found[0]
     what = f"there is no state `{name}`" if not found else f"several states are called `{name}`"
+    if name in chart.states:
+        what = f"`{name}` is a history state, which is never active itself"
     hint = f"write its path, such as `{found[0]}`" if found else None
     report("unknown-state", what, where, hint)
     return None

@@ -5,6 +5,7 @@ import threading
 from collections import Counter
 from typing import Any
 
+import psycopg
 import pytest
 
 import interlock
@@ -474,3 +475,67 @@ def test_what_is_awaited_is_no_hook(engine: interlock.Engine) -> None:
     with pytest.raises(interlock.HookFailed, match="asynchronous"):
         order.send("go")
     assert order.state == "a"
+
+
+def test_a_hook_may_undo_a_part_of_what_it_does_again_and_again(
+    engine: interlock.Engine, store: Store
+) -> None:
+    """Psycopg lets prepared statements go when something was rolled back, and ours with them."""
+    definition = machine("""
+initial: a
+states: {a: {on: {make: {do: [make]}, go: {do: [insert]}}}}
+""")
+    engine.hook("make")(lambda tx: tx.connection.execute("CREATE TABLE once (id TEXT UNIQUE)"))
+
+    @engine.hook("insert")
+    def insert(tx: interlock.Tx) -> None:
+        for _ in range(4):
+            tx.connection.execute("SAVEPOINT mine")
+            try:
+                tx.connection.execute("INSERT INTO once VALUES ('k')")
+            except (sqlite3.IntegrityError, psycopg.errors.UniqueViolation):
+                tx.connection.execute("ROLLBACK TO SAVEPOINT mine")
+            tx.connection.execute("RELEASE SAVEPOINT mine")
+            tx.connection.execute("CREATE TABLE other (id TEXT)")
+            tx.connection.execute("DROP TABLE other")
+
+    order = engine.start(definition)
+    order.send("make")
+    for _ in range(6):
+        assert order.send("go") == "a"
+    assert len(order.history()) == 7
+    assert store.verify().ok
+
+
+@pytest.mark.parametrize("data", [[], None, "x", 3])
+def test_a_hook_leaves_a_dict(engine: interlock.Engine, data: Any) -> None:
+    definition = machine("initial: a\nstates: {a: {on: {go: {do: [spoil]}}}}")
+
+    @engine.hook("spoil")
+    def spoil(tx: interlock.Tx) -> None:
+        tx.data = data
+
+    order = engine.start(definition)
+    if data is None:
+        order.send("go")  # nothing was said
+    else:
+        with pytest.raises(interlock.HookFailed, match="not as a dict"):
+            order.send("go")
+        assert order.history() == []
+
+
+def test_a_guard_does_not_move_its_own_instance(engine: interlock.Engine) -> None:
+    definition = machine("""
+initial: a
+states: {a: {on: {go: {to: b, when: {check: move}}, other: b}}, b: {}}
+""")
+
+    @engine.guard("move")
+    def move(tx: interlock.Tx) -> bool:
+        engine.get(tx.id, connection=tx.connection).send("other", connection=tx.connection)
+        return True
+
+    order = engine.start(definition)
+    with pytest.raises(interlock.GuardError, match="is being moved"):
+        order.send("go")
+    assert order.history() == []

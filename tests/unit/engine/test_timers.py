@@ -315,3 +315,19 @@ states: {a: {after: {due: {at: "data.due", to: a}}}}
     order = engine.start(definition, {"due": "2020-01-01T00:00:00Z"})
     assert [engine.tick(), engine.tick()] == [1, 1]
     assert len(order.history()) == 2
+
+
+def test_a_clock_that_was_set_back_makes_no_timer_early(
+    engine: interlock.Engine, clock: Clock
+) -> None:
+    definition = machine("""
+initial: a
+states: {a: {on: {go: c}}, c: {after: {1h: b}}, b: {}}
+""")
+    order = engine.start(definition)
+    clock.advance(days=-2)
+    order.send("go")
+    clock.now = BEGINNING + timedelta(minutes=59)
+    assert engine.tick() == 0
+    clock.advance(minutes=1)
+    assert engine.tick() == 1

@@ -415,3 +415,34 @@ def test_names_tell_branches_apart_that_lead_to_the_same_place_by_history_states
     assert {action for state, action in moves(found) if state == "off"} == {
         "back/near@w.one", "back/near@w.two", "back/far@w.one", "back/far@w.two",
     }  # fmt: skip
+
+
+def test_a_history_state_is_never_active_and_so_no_property_is_about_it() -> None:
+    document = """
+machine: m
+initial: z
+states:
+  z: {on: {w: p.h}}
+  p: {initial: a, on: {back: z}, states: {a: , h: {type: history}}}
+never:
+  - {reach: p.h}
+"""
+    with pytest.raises(DefinitionError, match="is a history state, which is never active itself"):
+        loads(document)
+
+
+def test_what_a_conversion_comes_to_may_be_left_open_by_the_solver() -> None:
+    definition = loads("""
+machine: m
+data: {f: {type: number}, g: {type: number}, i: {type: integer}}
+initial: x
+states:
+  x:
+    on:
+      e:
+        - {to: y, when: "data.i <= int(data.f) && data.f * 2.0 > data.g"}
+        - {to: z, when: "data.i > int(data.f)"}
+  y:
+  z:
+""")
+    assert definition.unproved == ()

@@ -254,3 +254,11 @@ def test_types_for_expressions() -> None:
 def test_units_are_exact(number: Decimal) -> None:
     assert Decimal(units(number, 6)).scaleb(-6) == number
     assert units(f"{number:f}", 6) == units(number, 6)
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"])
+def test_the_first_and_the_last_moment_are_none(moment: str) -> None:
+    """The evaluator takes them for the beginning and the end of time, and fails."""
+    properties = read_properties({"at": {"type": "date-time"}})
+    (fault,) = properties.check({"at": moment})
+    assert fault.code == "wrong-type"

@@ -622,16 +622,28 @@ def _units(value: object, scale: int) -> int:
 _units_of = lru_cache(1024)(_units)
 
 
+#: What the evaluator takes for the beginning and the end of time, and so for no moment.
+_BEGINNING, _END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+
+
+def _within_time(moment: datetime) -> datetime:
+    if moment in (_BEGINNING, _END):
+        raise ValueError(
+            f"{moment.isoformat()} is the first or last moment, which none is equal to"
+        )
+    return moment
+
+
 def plain_instant(value: object) -> datetime:
     if type(value) is str:
         if not _INSTANT.fullmatch(value):
             raise ValueError(f"{quoted(value)} is no instant such as `2026-05-01T12:00:00Z`")
         try:
-            return datetime.fromisoformat(value).astimezone(UTC)
+            return _within_time(datetime.fromisoformat(value).astimezone(UTC))
         except (ValueError, OverflowError):
             raise ValueError(f"{quoted(value)} is no instant of the calendar") from None
     if isinstance(value, datetime):
-        return parse_instant(value)
+        return _within_time(parse_instant(value))
     raise ValueError(f"an instant such as `2026-05-01T12:00:00Z` is expected, not {_kind(value)}")
 
 

@@ -437,7 +437,10 @@ class Prover:
                 return None
             if answer != formulas.z3.sat:
                 return Undecided("the solver gave up")
-            values, block = self._read(claims, variables, formulas, solver.model())
+            try:
+                values, block = self._read(claims, variables, formulas, solver.model())
+            except _NoValueError:
+                break
             example = self._tried(claims, variables, values)
             if example is not None:
                 return example
@@ -598,14 +601,24 @@ def _python(value: Scalar, type_: CelType) -> object:
     return float(value) if type_ == DOUBLE else value
 
 
+class _NoValueError(Exception):
+    """The solver names no value, where an example needs one."""
+
+
 def _value(formulas: Formulas, term: Term, type_: CelType) -> Scalar:
-    """Read a value of an example: a number, a text, nanoseconds."""
+    """Read a value of an example: a number, a text, nanoseconds.
+
+    Raises:
+        TooCoarse, _NoValueError: the solver has left it open, as it may what a conversion comes to.
+    """
     z3 = formulas.z3
     if type_ == BOOL:
         return bool(z3.is_true(term))
     if type_ == STRING:
         return unescaped(str(term.as_string()))
     if type_ != DOUBLE:
+        if not z3.is_int_value(term):
+            raise _NoValueError
         return int(term.as_long())
     if formulas.precise:
         if term.isZero():
@@ -613,6 +626,8 @@ def _value(formulas: Formulas, term: Term, type_: CelType) -> Scalar:
         term = z3.simplify(z3.fpToReal(term, formulas.context))
     elif z3.is_algebraic_value(term):
         term = term.approx(20)
+    if not z3.is_rational_value(term):
+        raise _NoValueError if formulas.precise else TooCoarse
     fraction = term.as_fraction()
     return float(max(-DOUBLE_MAX, min(DOUBLE_MAX, fraction)))
 

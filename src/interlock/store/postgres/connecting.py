@@ -10,7 +10,7 @@ import psycopg
 from psycopg import AsyncConnection, AsyncRawCursor, Connection, RawCursor
 from psycopg.abc import PQGen
 from psycopg.adapt import PyFormat, Transformer
-from psycopg.errors import FeatureNotSupported, OperationalError
+from psycopg.errors import FeatureNotSupported, InvalidSqlStatementName, OperationalError
 from psycopg.generators import execute, fetch_many
 from psycopg.generators import send as flush
 from psycopg.pq import ExecStatus
@@ -64,7 +64,8 @@ class Channel:
             for (query, parameters), result in zip(sent.statements, checked, strict=True):
                 if query.changes:
                     check_written(query, parameters, result.command_tuples)
-        except FeatureNotSupported:  # a column is of another type than when it was prepared
+        except (FeatureNotSupported, InvalidSqlStatementName):
+            # A column is of another type than when it was prepared, or a hook has let all go.
             self._prepared.clear()
             raise
         return self._rows(checked[sent.answering])
@@ -216,7 +217,7 @@ def options(settings: Settings) -> dict[str, Any]:
     """Give the arguments of a connection."""
     return {
         "autocommit": True,  # a transaction begins where a plan needs one
-        "prepare_threshold": 1,
+        "prepare_threshold": None,  # ours are prepared by `Channel`; what hooks send never is
         "connect_timeout": max(2, min(CONNECT_SECONDS, math.ceil(settings.away_ms / 1000))),
         "application_name": "interlock",
         "client_encoding": "utf8",
