@@ -8,13 +8,14 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench import compile, fires, postgres, records
+from bench import compile, engine, fires, postgres, records
 from bench.harness import Figure
 
 
 def on_sqlite(folder: Path, *, quick: bool) -> Iterator[Figure]:
     yield from fires.deciding()
     yield from fires.firing(folder)
+    yield from engine.on_sqlite(folder)
     yield from fires.growing(folder, 20_000 if quick else 100_000, 50_000 if quick else 1_000_000)
     yield from records.verifying(folder, 20_000 if quick else 100_000)
     yield from records.remembering(folder, 20_000 if quick else 500_000)
@@ -23,6 +24,7 @@ def on_sqlite(folder: Path, *, quick: bool) -> Iterator[Figure]:
 def on_postgres(folder: Path, *, quick: bool) -> Iterator[Figure]:
     with postgres.server(folder) as uri:
         yield from postgres.firing(uri)
+        yield from engine.on_postgres(uri)
         yield from postgres.contending(uri)
         yield from postgres.growing(
             uri, 20_000 if quick else 100_000, 50_000 if quick else 1_000_000
