@@ -176,18 +176,16 @@ states: {a: {on: {go: {do: [write]}, fail: {do: [write, fail]}}}}
     assert counted == [1]
 
 
-def test_a_hook_sees_the_state_that_was_entered(engine: interlock.Engine) -> None:
+def test_a_hook_sees_the_state_that_was_entered(engine: interlock.Engine, url: str) -> None:
     definition = machine("""
 initial: a
 states: {a: {on_exit: [look], on: {go: b}}, b: {on_enter: [look]}}
 """)
     seen = []
+    table = f"{url.partition('schema=')[2] or 'main'}.instances"
 
     @engine.hook("look")
     def look(tx: interlock.Tx) -> None:
-        table = (
-            "instances" if isinstance(tx.connection, sqlite3.Connection) else "interlock.instances"
-        )
         seen.extend(tx.connection.execute(f"SELECT current_state FROM {table}").fetchone())
 
     engine.start(definition).send("go")

@@ -1,5 +1,6 @@
 """Events: which branch they take, what they change, and why they are refused."""
 
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -592,4 +593,4 @@ def connect(url: str) -> Any:
     """Connect to the database of a store, as its caller would."""
     if url.startswith("sqlite"):
         return sqlite3.connect(url.removeprefix("sqlite:///"))
-    return psycopg.connect(url)
+    return psycopg.connect(re.sub("&schema=[^&]*", "", url))
