@@ -26,7 +26,7 @@ from interlock.core.record import payload_digest
 from interlock.core.rejection import Rejected, StorageFailure
 from interlock.store.connection import beneath, check_not_calling
 from interlock.store.plan import CommitUncertain, Plan, Transaction
-from interlock.store.sqlite.drive import UNREADABLE, drive
+from interlock.store.sqlite.drive import UNREADABLE, Ward, drive
 from interlock.store.sqlite.errors import is_busy, translate
 from interlock.store.sqlite.joined import Joined
 from interlock.store.sqlite.migrate import (
@@ -46,6 +46,8 @@ PAGE_BYTES = 4096  # SQLite's own size of a page
 LOG_PAGES = 1500  # in the write-ahead log, about, before it is folded back and written over
 CACHE_KIB = 16 * 1024  # of pages, for the writer; readers have SQLite's own 2,000
 READERS_KEPT = 8
+# As nobody else writes them; see `Ward`.
+COMMIT, ROLLBACK = "COMMIT /* of the store */", "ROLLBACK /* of the store */"
 
 
 class Settings(NamedTuple):
@@ -101,6 +103,7 @@ class Database:
         self._reading = "mode=ro&immutable=1" if frozen else "mode=ro"
         self._unusable = ""
         self._altered = ""
+        self._ward = Ward()
         if sqlite3.sqlite_version_info < OLDEST_SQLITE:
             oldest = ".".join(map(str, OLDEST_SQLITE))
             raise StorageFailure(f"SQLite {sqlite3.sqlite_version} is too old; {oldest} is needed")
@@ -111,6 +114,7 @@ class Database:
             raise StorageFailure(f"{self.where} {what}", kind="closed")
         with self._translated():
             self._writer = self._connect(writes=not settings.read_only)
+            self._writer.set_authorizer(self._ward)
         try:
             with self._translated():
                 self._prepare(self._writer)
@@ -153,7 +157,7 @@ class Database:
                 _begin(connection, "BEGIN IMMEDIATE")
                 answer = drive(connection, plan, self)
                 committing = True
-                connection.execute("COMMIT")
+                connection.execute(COMMIT)
                 # A page for the entry and one for its instance; in a batch many rows share theirs.
                 self._log_pages += 2 + (connection.total_changes - changes) // 3
                 if self._log_pages > LOG_PAGES:
@@ -185,6 +189,10 @@ class Database:
         """Give the runner on the driver's own connection."""
         self._check_usable()
         return Joined(driver, self)
+
+    def ward_of(self, connection: object) -> Ward | None:
+        """Give what keeps hooks from ending transactions on the connection that writes here."""
+        return self._ward if connection is self._writer else None
 
     def owns(self, driver: object) -> bool:
         """Whether a connection is the one that writes here, of which a hook may have hold."""
@@ -309,7 +317,7 @@ class Database:
         connection.execute("BEGIN IMMEDIATE")
         try:
             migrate(connection, self.where)
-            connection.execute("COMMIT")
+            connection.execute(COMMIT)
         finally:
             _roll_back(connection)
 
@@ -421,7 +429,7 @@ def _read(connection: sqlite3.Connection, plan: Plan[T], database: "Database", l
 def _begin(connection: sqlite3.Connection, how: str) -> None:
     """Begin a transaction, ending one that was left open when its rollback failed as well."""
     if connection.in_transaction:
-        connection.execute("ROLLBACK")
+        connection.execute(ROLLBACK)
     connection.execute(how)
 
 
@@ -429,7 +437,7 @@ def _roll_back(connection: sqlite3.Connection) -> None:
     """End a transaction that failed, if SQLite has not ended it already, as it does when full."""
     with suppress(sqlite3.Error):
         if connection.in_transaction:
-            connection.execute("ROLLBACK")
+            connection.execute(ROLLBACK)
 
 
 def _payload_fault(salt: object, content: object, digest: object) -> str | None:

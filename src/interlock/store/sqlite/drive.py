@@ -1,9 +1,8 @@
 """Driving a plan on SQLite: its statements, one after another, in a transaction already open."""
 
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from interlock.core.rejection import StorageFailure
 from interlock.store.connection import calling, ended
@@ -16,14 +15,13 @@ STATEMENTS = load_statements(Path(__file__).parent / "statements.sql")
 UNREADABLE = (ValueError, OverflowError)
 
 
-Authorizer: TypeAlias = Callable[..., int]
-
-
 class Placed(Protocol):
     """The database of a store."""
 
     @property
     def where(self) -> str: ...
+
+    def ward_of(self, connection: object) -> "Ward | None": ...
 
 
 def drive(cursor: sqlite3.Cursor | sqlite3.Connection, plan: Plan[T], database: Placed) -> T:
@@ -61,7 +59,28 @@ def drive(cursor: sqlite3.Cursor | sqlite3.Connection, plan: Plan[T], database: 
         return answer
 
 
-_authorizers: dict[int, Authorizer] = {}  # of connections that hooks have in hand, by identity
+class Ward:
+    """An authorizer that denies a hook the end of the transaction that it is called in.
+
+    On a connection of ours it is set once: with each setting anew SQLite compiles every statement
+    again. It is asked when a statement is compiled, so our own ends are written as nobody else
+    would: what is compiled already is not asked about.
+
+    Attributes:
+        tried: what the hook that has the connection in hand has tried; None while nobody has.
+    """
+
+    def __init__(self) -> None:
+        self.tried: list[int] | None = None
+
+    def __call__(self, action: int, *_: object) -> int:
+        if action != sqlite3.SQLITE_TRANSACTION or self.tried is None:
+            return sqlite3.SQLITE_OK
+        self.tried.append(action)
+        return sqlite3.SQLITE_DENY
+
+
+_set: dict[int, Ward] = {}  # on connections of callers that hooks have in hand, by identity
 
 
 def _call(connection: sqlite3.Connection, call: Call, database: Placed) -> object:
@@ -71,19 +90,14 @@ def _call(connection: sqlite3.Connection, call: Call, database: Placed) -> objec
     is set aside meanwhile, and is gone. A savepoint that is still there afterwards says that no way
     around was found.
     """
-    tried: list[int] = []
-
-    def authorize(action: int, *_: object) -> int:
-        if action != sqlite3.SQLITE_TRANSACTION:
-            return sqlite3.SQLITE_OK
-        tried.append(action)
-        return sqlite3.SQLITE_DENY
-
-    key, cursor = id(connection), sqlite3.Cursor(connection)
-    outer = _authorizers.get(key)
+    ward = database.ward_of(connection) or _set.get(id(connection))
+    lent = ward is None
+    if ward is None:
+        ward = _set[id(connection)] = Ward()
+        connection.set_authorizer(ward)
+    cursor, outer, tried = sqlite3.Cursor(connection), ward.tried, list[int]()
     cursor.execute("SAVEPOINT interlock_call")
-    _authorizers[key] = authorize
-    connection.set_authorizer(authorize)
+    ward.tried = tried
     try:
         with calling(database, connection):
             answer = call.function(connection)
@@ -92,11 +106,10 @@ def _call(connection: sqlite3.Connection, call: Call, database: Placed) -> objec
             raise ended(database.where) from error
         raise
     finally:
-        connection.set_authorizer(outer)
-        if outer is None:
-            del _authorizers[key]
-        else:
-            _authorizers[key] = outer
+        ward.tried = outer
+        if lent:
+            del _set[id(connection)]
+            connection.set_authorizer(None)
     if tried or not connection.in_transaction:
         raise ended(database.where)
     cursor.execute("RELEASE interlock_call")
