@@ -76,6 +76,31 @@ def id_argument(command: F) -> F:
     return click.argument("id", metavar="ID")(command)
 
 
+def entry_options(command: F) -> F:
+    """Give a command the options of an entry, named as `Store.fire` and `Handle.send` name them."""
+    options = (
+        click.option(
+            "--expected-version",
+            metavar="N",
+            type=click.IntRange(min=1),
+            help="Refuse unless the instance is at this version.",
+        ),
+        click.option(
+            "--key",
+            "idempotency_key",
+            metavar="TEXT",
+            help="Idempotency key: once more gives the first answer.",
+        ),
+        click.option("--reason", metavar="TEXT", help="Why."),
+        click.option("--correlation-id", metavar="ID", help="What it belongs to."),
+        click.option("--causation-id", metavar="ID", help="What brought it about."),
+        click.option("--worker-id", metavar="ID", help="The worker that did it."),
+    )
+    for option in reversed(options):  # the last to be given stands first in the help
+        command = option(command)
+    return command
+
+
 def read_declaration(file: str) -> dict[str, Any]:
     """Read a declaration from a file in JSON or YAML, or from stdin; of a machine, its flat one.
 
@@ -88,7 +113,7 @@ def read_declaration(file: str) -> dict[str, Any]:
     return compiled(document).declaration if is_machine(document) else declaration_of(document)
 
 
-def compiled(document: "Document") -> "Definition":
+def compiled(document: "Document", *, prove: bool = True) -> "Definition":
     """Compile a machine.
 
     Raises:
@@ -96,7 +121,7 @@ def compiled(document: "Document") -> "Definition":
     """
     from interlock.language import DefinitionError, compile_document
 
-    definition, found = compile_document(document)
+    definition, found = compile_document(document, prove=prove)
     if definition is None:
         raise DefinitionError(found)
     return definition

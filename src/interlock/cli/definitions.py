@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlock.cli.arguments import FILE, read_file
+from interlock.cli.arguments import FILE, compiled, read_file
 from interlock.cli.ending import Unsound
 from interlock.cli.output import counted, say, say_json
 from interlock.cli.session import Session, json_option, pass_session
@@ -166,12 +166,7 @@ def _drawn(file: str) -> "Definition | dict[str, Any]":
     Raises:
         DefinitionError: it cannot be read, or has faults.
     """
-    from interlock.language import DefinitionError, compile_document, declaration_of, is_machine
+    from interlock.language import declaration_of, is_machine
 
     document = read_file(file)
-    if not is_machine(document):
-        return declaration_of(document)
-    definition, found = compile_document(document, prove=False)
-    if definition is None:
-        raise DefinitionError(found)
-    return definition
+    return compiled(document, prove=False) if is_machine(document) else declaration_of(document)

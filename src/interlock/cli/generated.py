@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from interlock.cli.arguments import FILE, read_file
+from interlock.cli.arguments import FILE, compiled, read_file
 from interlock.cli.ending import Unsound
 from interlock.cli.output import counted, note, say, say_json
 from interlock.cli.session import Session, json_option, pass_session
@@ -99,16 +99,13 @@ def _compiled(file: str) -> "Definition":
     Raises:
         DefinitionError: it has faults, or the file is of something else.
     """
-    from interlock.language import DefinitionError, Diagnostic, compile_document, is_machine
+    from interlock.language import DefinitionError, Diagnostic, is_machine
 
     document = read_file(file)
     if not is_machine(document):
         what = "it is no machine: a bare declaration has neither data nor events"
         raise DefinitionError([Diagnostic(code="missing-key", message=what, file=file)])
-    definition, found = compile_document(document)
-    if definition is None:
-        raise DefinitionError(found)
-    return definition
+    return compiled(document)
 
 
 def _finish(

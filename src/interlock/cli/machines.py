@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlock.cli.arguments import FILE, compiled, id_argument, parse_json, read_file
+from interlock.cli.arguments import (
+    FILE,
+    compiled,
+    entry_options,
+    id_argument,
+    parse_json,
+    read_file,
+)
 from interlock.cli.output import Table, counted, note, say, say_json
 from interlock.cli.session import Session, json_option, pass_session, store_option
 
@@ -123,35 +130,21 @@ def adopt(
     multiple=True,
     help="Assert a guard; may be repeated.",
 )
-@click.option(
-    "--expected-version",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Refuse unless the instance is at this version.",
-)
-@click.option("--key", metavar="TEXT", help="Idempotency key: once more gives the first answer.")
-@click.option("--reason", metavar="TEXT", help="Why.")
-@click.option("--correlation-id", metavar="ID", help="What it belongs to.")
-@click.option("--causation-id", metavar="ID", help="What brought it about.")
-@click.option("--worker-id", metavar="ID", help="The worker that did it.")
+@entry_options
 @engine_option
 @store_option
 @json_option
 @pass_session
 def send(
     session: Session,
+    /,
     id: str,
     event: str,
     payload: Any,
     actor: str | None,
     asserting: tuple[str, ...],
-    expected_version: int | None,
-    key: str | None,
-    reason: str | None,
-    correlation_id: str | None,
-    causation_id: str | None,
-    worker_id: str | None,
     engine: str | None,
+    **entry: Any,
 ) -> None:
     """Send an instance an event.
 
@@ -162,18 +155,8 @@ def send(
       interlock send ID release --assert QP-sign-off --actor qp-director-santos
     """
     with _engine(session, engine) as runs:
-        state = runs.get(id).send(
-            event,
-            payload,
-            actor_ref=actor,
-            asserting=asserting,
-            expected_version=expected_version,
-            idempotency_key=key,
-            reason=reason,
-            correlation_id=correlation_id,
-            causation_id=causation_id,
-            worker_id=worker_id,
-        )
+        order = runs.get(id)
+        state = order.send(event, payload, actor_ref=actor, asserting=asserting, **entry)
     if session.json:
         say_json({"id": id, "event": event, "state": state})
     else:
@@ -301,6 +284,8 @@ def _engine(session: Session, named: str | None, *, makes: bool = False) -> "Ite
         yield made
         return
     with session.made_store() if makes else session.existing_store() as store:
+        if not callable(made):
+            raise click.UsageError(f"`{named}` is no engine, and makes none")
         engine = made(store)
         if not isinstance(engine, Engine):
             raise click.UsageError(f"`{named}` gave no engine but {type(engine).__name__}")
@@ -321,6 +306,4 @@ def _find(named: str) -> Any:
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:
         raise click.UsageError(f"`{named}` cannot be imported: {error}") from error
-    if not callable(found) and type(found).__name__ != "Engine":
-        raise click.UsageError(f"`{named}` is no engine, and makes none")
     return found

@@ -4,7 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlock.cli.arguments import FILE, id_argument, moment_option, parse_json, read_file
+from interlock.cli.arguments import (
+    FILE,
+    entry_options,
+    id_argument,
+    moment_option,
+    parse_json,
+    read_file,
+)
 from interlock.cli.output import say, say_json
 from interlock.cli.session import Session, json_option, pass_session, store_option
 
@@ -82,33 +89,19 @@ def _complete_action(
 @click.option("--actor", metavar="REF", help="Who fires.")
 @click.option("--guard", "--assert-guard", is_flag=True, help="Assert the transition's guard.")
 @moment_option("--at", help="When it happened; now, when left out.")
-@click.option(
-    "--expected-version",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Refuse unless the instance is at this version.",
-)
-@click.option("--key", metavar="TEXT", help="Idempotency key: once more gives the first answer.")
-@click.option("--reason", metavar="TEXT", help="Why.")
-@click.option("--correlation-id", metavar="ID", help="What it belongs to.")
-@click.option("--causation-id", metavar="ID", help="What brought it about.")
-@click.option("--worker-id", metavar="ID", help="The worker that did it.")
+@entry_options
 @store_option
 @json_option
 @pass_session
 def fire(
     session: Session,
+    /,
     id: str,
     action: str,
     actor: str | None,
     guard: bool,
     at: str | None,
-    expected_version: int | None,
-    key: str | None,
-    reason: str | None,
-    correlation_id: str | None,
-    causation_id: str | None,
-    worker_id: str | None,
+    **entry: Any,
 ) -> None:
     """Move an instance along a declared transition.
 
@@ -119,19 +112,7 @@ def fire(
       interlock fire ID release --actor qp-director-santos --guard
     """
     with session.existing_store() as store:
-        state = store.fire(
-            id,
-            action,
-            actor,
-            guard or None,
-            at,
-            expected_version=expected_version,
-            idempotency_key=key,
-            reason=reason,
-            correlation_id=correlation_id,
-            causation_id=causation_id,
-            worker_id=worker_id,
-        )
+        state = store.fire(id, action, actor, guard or None, at, **entry)
     if session.json:
         say_json({"id": id, "action": action, "state": state})
     else:

@@ -33,7 +33,14 @@ from interlock.engine.sending import find, send
 from interlock.engine.timers import FIRST, DueTimer, read_due
 from interlock.language.chart import Trigger
 from interlock.language.definition import Definition, restore
-from interlock.store.attempt import Birth, FireAttempt, prepare_birth, prepare_declaration
+from interlock.store.attempt import (
+    Birth,
+    Declared,
+    FireAttempt,
+    prepare_birth,
+    prepare_declaration,
+)
+from interlock.store.face import check_page
 from interlock.store.plan import Plan, Statement
 from interlock.store.read import list_instances_of
 from interlock.store.store import PlanRunner, Store
@@ -171,13 +178,6 @@ class Engine:
             hint = f"; did you mean {quoted(close)}?" if close else ""
             what = f"{quoted(clipped(str(state)))} is no state that an instance could be in"
             raise InvalidRequest(f"`state` {what}{hint}", argument="state")
-        kept = definition.data.fields.items()
-        defaults = {name for name, field in kept if field.defaulted}
-        missing = sorted(definition.required(state) - (fields("data", data).keys() | defaults))
-        if missing:
-            listed = ", ".join(map(quoted, missing))
-            what = f"`data` lacks {listed}, which {quoted(state)} requires"
-            raise InvalidRequest(what, argument="data")
         declaration = {**definition.declaration, "initial_state": state}
         declared = prepare_declaration(declaration, self.runs.context.limits)
         if reason is not None:
@@ -218,12 +218,7 @@ class Engine:
             limit, after: of the page, as of `Store.instances`.
         """
         limits = self.runs.context.limits
-        if type(limit) is not int or not 1 <= limit <= limits.page_rows:
-            raise InvalidRequest(f"`limit` is from 1 to {limits.page_rows}", argument="limit")
-        given = (("subject_ref", subject_ref), ("state", state), ("after", after))
-        for argument, value in given:
-            if value is not None:
-                check_text(argument, value, limits.reference_bytes)
+        check_page(limits, limit, subject_ref=subject_ref, state=state, after=after)
         if not isinstance(definition, Definition | str):
             what = f"`definition` is one, or its name, not {type(definition).__name__}"
             raise InvalidRequest(what, argument="definition")
@@ -232,16 +227,8 @@ class Engine:
         found: list[Handle] = []
         for digest in digests:
             program = self.runs.look(partial(self.program, digest))
-            make = partial(
-                list_instances_of,
-                self.runs.context.tenant,
-                digest,
-                state,
-                subject_ref,
-                limit,
-                after,
-            )
-            rows = self.runs.look(make)
+            asked = (self.runs.context.tenant, digest, state, subject_ref, limit, after)
+            rows = self.runs.look(partial(list_instances_of, *asked))
             found += [Handle(self, row.id, program.definition) for row in rows]
         found.sort(key=lambda handle: handle.id)
         return found[:limit]
@@ -399,7 +386,7 @@ class Engine:
     def _begin(
         self,
         program: Program,
-        declared: Any,
+        declared: Declared,
         born: Birth,
         data: Mapping[str, Any] | None,
         connection: Any,
@@ -408,6 +395,12 @@ class Engine:
     ) -> Handle:
         definition, context = program.definition, self.runs.context
         whole = complete("data", definition.data, fields("data", data), context.limits)
+        state = declared.machine.initial_state
+        missing = sorted(definition.required(state) - whole.keys())
+        if missing and not hooks:  # which might supply it
+            listed = ", ".join(map(quoted, missing))
+            what = f"`data` lacks {listed}, which {quoted(state)} requires"
+            raise InvalidRequest(what, argument="data")
         if program.has_timers:
             self._warn_unless_swept(definition)
         attempt = prepare_birth(

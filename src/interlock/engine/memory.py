@@ -36,12 +36,7 @@ class Memory:
 
     def patched(self, patch: Mapping[str, Any]) -> "Memory":
         """Apply a patch of the whole."""
-        whole = merge(self.whole(), patch)
-        return Memory(
-            whole.get("data", {}),
-            {path: tuple(states) for path, states in whole.get("remembered", {}).items()},
-            self.patches + 1,
-        )
+        return _memory(merge(self.whole(), patch), self.patches + 1)
 
     @cached_property
     def is_small(self) -> bool:
@@ -62,16 +57,21 @@ def recall(changes: Iterable[tuple[str, bytes | None]]) -> Memory:
     Raises:
         StorageFailure: a payload was destroyed, and with it what it changed.
     """
-    memory = Memory()
+    whole: dict[str, Any] = {}
+    patches = 0
     for kind, content in changes:
         if content is None:
             what = "a payload was destroyed that the data of this instance is made of"
             raise StorageFailure(what, kind="unreadable")
-        if kind == "whole":
-            memory = Memory().patched(decode_payload(content))
-        else:
-            memory = memory.patched(decode_payload(content))
-    return memory
+        value = decode_payload(content)
+        whole, patches = (value, 1) if kind == "whole" else (merge(whole, value), patches + 1)
+    return _memory(whole, patches)
+
+
+def _memory(whole: Mapping[str, Any], patches: int) -> Memory:
+    remembered = whole.get("remembered", {})
+    places = {path: tuple(states) for path, states in remembered.items()}
+    return Memory(whole.get("data", {}), places, patches)
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Patch:

@@ -23,9 +23,8 @@ _WANTED = (
 _in_use: dict[int, object] = {}  # the drivers' connections that calls are using, by identity
 
 
-_calling = (
-    threading.local()
-)  # the databases whose plans wait for a hook of this thread, and drivers
+# By thread: the databases whose plans wait for a hook, and the connections that it was given.
+_calling = threading.local()
 
 
 @contextmanager

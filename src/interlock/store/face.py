@@ -91,19 +91,11 @@ class Face:
         limit: int,
         after: str | None,
     ) -> Procedure[list[Instance]]:
-        if type(limit) is not int or not 1 <= limit <= self._limits.page_rows:
-            raise InvalidRequest(f"`limit` is from 1 to {self._limits.page_rows}", argument="limit")
+        check_page(self._limits, limit)
         if isinstance(definition, Mapping):
             definition = prepare_declaration(definition, self._limits).machine.digest
-        given = (
-            ("state", state),
-            ("subject_ref", subject_ref),
-            ("definition", definition),
-            ("after", after),
-        )
-        for name, value in given:
-            if value is not None:
-                check_text(name, value, self._limits.reference_bytes)
+        texts = {"subject_ref": subject_ref, "definition": definition, "after": after}
+        check_page(self._limits, limit, state=state, **texts)
         filters = (state, subject_ref, definition, limit, after or "")
         return self._look(read.list_instances, *filters)
 
@@ -225,6 +217,19 @@ def answer(outcome: Answered) -> str:
     if isinstance(outcome, Exception):
         raise outcome
     return outcome
+
+
+def check_page(limits: Limits, limit: object, **filters: object) -> None:
+    """Check how many rows of a page are asked for, and which.
+
+    Raises:
+        InvalidRequest: the limit is out of bounds, or a filter is there and no text.
+    """
+    if type(limit) is not int or not 1 <= limit <= limits.page_rows:
+        raise InvalidRequest(f"`limit` is from 1 to {limits.page_rows}", argument="limit")
+    for name, value in filters.items():
+        if value is not None:
+            check_text(name, value, limits.reference_bytes)
 
 
 def listener(name: str, given: Callable[[T], Any] | None) -> Callable[[T], Any]:

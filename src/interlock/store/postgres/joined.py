@@ -171,9 +171,8 @@ def _take_part(own: Own, connection: AnyConnection, transaction: Transaction) ->
         answer = yield from _drive(own, transaction, kept)
         yield Step(f"SELECT {_set(kept)}; RELEASE SAVEPOINT interlock")
     except BaseException as error:
-        if (
-            connection.info.transaction_status != TransactionStatus.IDLE
-        ):  # as a hook may have left it
+        # A hook may have ended it.
+        if connection.info.transaction_status != TransactionStatus.IDLE:
             with suppress(psycopg.Error):
                 yield Step(_UNDO if open_before else "ROLLBACK")
         if isinstance(error, psycopg.Error):
