@@ -5,6 +5,7 @@ Hypothesis is deterministic here: each run tries the same examples. To search on
 """
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,11 @@ settings.register_profile(
     "search", max_examples=1000, print_blob=True, deadline=None, suppress_health_check=_SLOW
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
+
+# A shell starts what it puts in the background with interrupts ignored, and processes started by
+# tests would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_unconfigure() -> None:

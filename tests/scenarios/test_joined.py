@@ -22,6 +22,7 @@ from tests.support.joining import (
     open_blocking,
     refusal_of,
 )
+from tests.support.joining_engines import EngineRules, joint_engine  # noqa: F401 - a fixture
 from tests.support.machines import BATCH, TOGGLE
 from tests.support.together import all_at_once
 
@@ -102,6 +103,10 @@ def joint(request: pytest.FixtureRequest, path: Path) -> Iterator[Joint]:
 
 class TestEveryKind(Rules):
     """Each rule, with each kind of connection."""
+
+
+class TestEngines(EngineRules):
+    """Each rule of engines, with each kind of connection."""
 
 
 @pytest.fixture

@@ -40,6 +40,7 @@ from tests.support.joining import (
     open_blocking,
     refusal_of,
 )
+from tests.support.joining_engines import EngineRules, joint_engine  # noqa: F401 - a fixture
 from tests.support.machines import TOGGLE
 from tests.support.postgres import database
 
@@ -303,6 +304,10 @@ def joint(
 
 class TestEveryKind(Rules):
     """Each rule, with each kind of connection."""
+
+
+class TestEngines(EngineRules):
+    """Each rule of engines, with each kind of connection."""
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

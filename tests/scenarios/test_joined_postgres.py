@@ -18,6 +18,7 @@ from psycopg.types.string import StrDumper, TextLoader
 import interlock
 from interlock.testing import Blocking
 from tests.support.joining import MAKE_NOTES, Caller, Joint, Rules, open_blocking, refusal_of
+from tests.support.joining_engines import EngineRules, joint_engine  # noqa: F401 - a fixture
 from tests.support.machines import BATCH, TOGGLE
 from tests.support.postgres import READER, at, database, server, with_settings
 from tests.support.together import all_at_once
@@ -193,6 +194,10 @@ def joint(request: pytest.FixtureRequest, url: str) -> Iterator[Joint]:
 
 class TestEveryKind(Rules):
     """Each rule, with each kind of connection."""
+
+
+class TestEngines(EngineRules):
+    """Each rule of engines, with each kind of connection."""
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def choose(
         Nondeterministic: several are.
     """
     true = yield from open_branches(occasion, branches)
-    taken = [branch for branch in true if set(branch.guards) <= set(asserting)]
+    taken = [one for one in true if not one.guards or set(one.guards) <= set(asserting)]
     if len(taken) == 1:
         return taken[0]
     state, what = occasion.snapshot.state, occasion.what

@@ -31,6 +31,7 @@ from interlock.engine.hooks import Guard, Hook, Unregistered
 from interlock.engine.program import Program
 from interlock.engine.sending import find, send
 from interlock.engine.timers import FIRST, DueTimer, read_due
+from interlock.engine.together import send_each
 from interlock.language.chart import Trigger
 from interlock.language.definition import Definition, restore
 from interlock.store.attempt import (
@@ -82,6 +83,7 @@ class Engine:
         self._programs: dict[str, Program] = {}
         self._lock = threading.Lock()
         self._moving = threading.local()
+        self._events = self.runs.group(partial(send_each, self, self.runs.context))
 
     # What definitions name
 
@@ -234,13 +236,36 @@ class Engine:
         return found[:limit]
 
     def can(
-        self, order: Handle, *, asserting: Any = (), actor_ref: str | None = None
+        self,
+        order: Handle,
+        *,
+        asserting: Any = (),
+        actor_ref: str | None = None,
+        connection: Any = None,
     ) -> list[Possible]:
         """List every event that an instance knows where it is: what may be sent, and why not."""
         if not isinstance(order, Handle):
             what = f"`order` is what `start` and `get` give, not {type(order).__name__}"
             raise InvalidRequest(what, argument="order")
-        return order.possible(asserting=asserting, actor_ref=actor_ref)
+        return order.possible(asserting=asserting, actor_ref=actor_ref, connection=connection)
+
+    def carry_out(self, attempt: FireAttempt, connection: Any = None) -> str:
+        """Carry out an event, and give the state that it leads to; see `Handle.send`.
+
+        One that calls nothing shares its commit with others that wait.
+        """
+        if connection is None and self.runs.together and not self._may_call(attempt):
+            return self.runs.submit(self._events, attempt)
+        return self.runs.perform(partial(send, self, self.runs.context), attempt, connection)
+
+    def _may_call(self, attempt: FireAttempt) -> bool:
+        """Whether an event may call hooks or guards, as far as is known without looking."""
+        standing = self.runs.known(attempt.instance_id)
+        program = self._programs.get(standing.definition or "") if standing else None
+        if standing is None or program is None:
+            return True
+        what: Asked = attempt.asked
+        return program.may_call(standing.snapshot.state, what.trigger, what.owner)
 
     # Timers
 

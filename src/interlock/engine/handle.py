@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interlock.core.entry import Entry
@@ -19,7 +18,7 @@ from interlock.engine.asked import Asked, fields, labels
 from interlock.engine.memory import recall
 from interlock.engine.program import Program
 from interlock.engine.running import Run
-from interlock.engine.sending import find, send
+from interlock.engine.sending import find
 from interlock.language.chart import Trigger
 from interlock.language.definition import Definition
 from interlock.store.attempt import prepare_fire
@@ -134,16 +133,23 @@ class Handle:
 
         return self._engine.runs.look(read)
 
-    def snapshot(self, *, at_sequence: int | None = None) -> Instance:
+    def snapshot(self, *, at_sequence: int | None = None, connection: Any = None) -> Instance:
         """Give it as it is, or as it was after an entry; see `Store.snapshot`."""
-        return self._engine.store.snapshot(self.id, at_sequence=at_sequence)
+        store = self._engine.store
+        return store.snapshot(self.id, at_sequence=at_sequence, connection=connection)
 
-    def history(self, query: Mapping[str, Any] | None = None) -> list[Entry]:
+    def history(
+        self, query: Mapping[str, Any] | None = None, *, connection: Any = None
+    ) -> list[Entry]:
         """Give its entries; see `Store.history`."""
-        return self._engine.store.history(self.id, query)
+        return self._engine.store.history(self.id, query, connection=connection)
 
-    def data_at(self, sequence_number: int | None) -> dict[str, Any]:
+    def data_at(self, sequence_number: int | None, *, connection: Any = None) -> dict[str, Any]:
         """Rebuild its fields from the record, as they were with an entry; 0 is the birth.
+
+        Args:
+            sequence_number: None for the last entry.
+            connection: whose transaction to look from; see `Store`.
 
         Raises:
             InvalidRequest: there is no such entry.
@@ -161,7 +167,7 @@ class Handle:
             rows = yield Statement("read_changes", [asked])
             return {**recall((kind, content) for _, kind, content in rows).data}
 
-        return self._engine.runs.look(read)
+        return self._engine.runs.look(read, connection)
 
     def send(
         self,
@@ -210,10 +216,9 @@ class Handle:
             causation_id,
             worker_id,
             told=sorted({*asserted}),
+            asked=Asked(Trigger("event", event), "", fields("payload", payload), asserted),
         )
-        asked = Asked(Trigger("event", event), "", fields("payload", payload), asserted)
-        attempt = attempt._replace(asked=asked)
-        return runs.perform(partial(send, self._engine, runs.context), attempt, connection)
+        return self._engine.carry_out(attempt, connection)
 
     def can(
         self,
@@ -222,10 +227,11 @@ class Handle:
         *,
         asserting: Iterable[str] = (),
         actor_ref: str | None = None,
+        connection: Any = None,
     ) -> Possible:
         """Say whether an event may be sent now, and why not. Nothing is written.
 
-        Guards in Python are asked, on a connection that only reads.
+        Guards in Python are asked, on a connection that only reads, or on the caller's.
         """
         asserted = labels(asserting, self._engine.runs.context.limits)
         given = None if payload is None else fields("payload", payload)
@@ -234,10 +240,14 @@ class Handle:
             run, program = yield from self._standing(event, actor_ref)
             return (yield from _possible(run, program, event, given, asserted))
 
-        return self._engine.runs.look(read)
+        return self._engine.runs.look(read, connection)
 
     def possible(
-        self, *, asserting: Iterable[str] = (), actor_ref: str | None = None
+        self,
+        *,
+        asserting: Iterable[str] = (),
+        actor_ref: str | None = None,
+        connection: Any = None,
     ) -> list[Possible]:
         """List every event that it knows where it is, with whether it may be sent now.
 
@@ -252,7 +262,7 @@ class Handle:
                 found.append((yield from _possible(run, program, event, None, asserted)))
             return found
 
-        return self._engine.runs.look(read)
+        return self._engine.runs.look(read, connection)
 
     def _standing(self, event: str, actor_ref: str | None) -> Plan[tuple[Run, Program]]:
         engine, context = self._engine, self._engine.runs.context

@@ -124,6 +124,15 @@ class Tx:
         self._raised.append(Raised(first, deepcopy(dict(second or {})), asked=True))
         return None
 
+    def _check(self) -> None:
+        """See that a hook has left data that can be recorded; who did not look at it has.
+
+        Raises:
+            TypeError: it is no object.
+        """
+        if self._data is not None and not isinstance(self._data, dict):
+            raise TypeError(f"it left `tx.data` as {type(self._data).__name__}, not as a dict")
+
 
 def called(hook: Hook, name: str, tx: Tx, state: str, action: str) -> object:
     """Call a hook.
@@ -133,12 +142,11 @@ def called(hook: Hook, name: str, tx: Tx, state: str, action: str) -> object:
     """
     try:
         answer = hook(tx)
-        if inspect.isawaitable(answer):
+        if answer is not None and inspect.isawaitable(answer):
             if inspect.iscoroutine(answer):
                 answer.close()
             raise TypeError("it is asynchronous, and was not awaited")
-        if not isinstance(tx.data, dict):
-            raise TypeError(f"it left `tx.data` as {type(tx.data).__name__}, not as a dict")
+        tx._check()
     except Exception as error:
         what = f"the hook {quoted(name)} raised {type(error).__name__}: {error}"
         raise HookFailed(

@@ -91,7 +91,8 @@ class Run:
         self._first = ""  # the entry, or birth, that the others follow from
         self._followed = 0  # how many did
         self._steps = 0
-        self._ledger = Ledger(context, standing, standing.snapshot.instance_id)
+        self._entry_id = standing.snapshot.instance_id  # the last one written, or the birth
+        self._ledger: Ledger | None = None  # of what came with that
 
     # What is decided
 
@@ -191,16 +192,21 @@ class Run:
         kept: list[Change] = [("event", dict(payload))] if payload else []
         sets = self._sets(branch, self._values(payload, actor)) if branch.sets else {}
         move = (branch.action, branch.from_state, branch.to_state)
-        kept += yield from self._call(branch.leaving, payload, actor, move)
-        kept += self._set(branch, sets)
-        kept += yield from self._call(branch.moving, payload, actor, move)
+        if branch.leaving:
+            kept += yield from self._call(branch.leaving, payload, actor, move)
+        if sets or branch.remembers:
+            kept += self._set(branch, sets)
+        if branch.moving:
+            kept += yield from self._call(branch.moving, payload, actor, move)
         yield from self._move(branch, actor, attempt)
-        yield from self._write_changes(kept)
+        if kept:
+            yield from self._write_changes(kept)
         for path in branch.left:
             if self._program.timers(path):
                 yield Statement("clear_timers", [(*self._key(), path)])
-        entered = yield from self._call(branch.entering, payload, actor, move)
-        yield from self._write_changes(entered)
+        if branch.entering:
+            entered = yield from self._call(branch.entering, payload, actor, move)
+            yield from self._write_changes(entered)
         self._check_required(branch.hooks)
         yield from self._arm(branch.entered)
 
@@ -304,7 +310,7 @@ class Run:
         yield Statement("append_entry", [entry])
         if reason is not None:
             yield Statement("append_payload", [reason])
-        self._ledger = Ledger(self._context, self.standing, new_id)
+        self._entry_id, self._ledger = new_id, None
 
     def _write_changes(self, changes: Sequence[Change]) -> Plan[None]:
         """Write what came with the last entry."""
@@ -316,6 +322,8 @@ class Run:
             self._remember(Memory(memory.data, memory.remembered))
 
     def _write_change(self, kind: str, value: Any) -> Plan[None]:
+        if self._ledger is None:
+            self._ledger = Ledger(self._context, self.standing, self._entry_id)
         head = yield from self._ledger.write(kind, value)
         self.standing = self.standing._replace(head=head)
 
@@ -400,9 +408,9 @@ class Run:
     def _check_required(self, hooks: Sequence[Named]) -> None:
         """See that a state has the data that it requires, which hooks may have had to supply."""
         snapshot, data = self.standing.snapshot, self.standing.memory.data
-        missing = sorted(self._program.definition.required(snapshot.state) - data.keys())
-        if missing:
-            names = ", ".join(map(quoted, missing))
+        required = self._program.definition.required(snapshot.state)
+        if not required <= data.keys():
+            names = ", ".join(map(quoted, sorted(required - data.keys())))
             raise HookFailed(
                 f"{quoted(snapshot.state)} requires {names}, which no hook has supplied",
                 instance_id=snapshot.instance_id,

@@ -47,8 +47,8 @@ def send(
         standing = yield from find(context, id, held=held)
     assert standing is not None
     program = yield from registry.program(standing.definition or "")
-    if again and attempt.own_id in (yield from find_attempts(context.tenant, [attempt])):
-        return Written([standing.snapshot.state], {id: kept(standing)})
+    if again and (done := (yield from find_attempts(context.tenant, [attempt]))):
+        return Written([done[attempt.own_id]], {id: kept(standing)})
     if attempt.idempotency_key is not None:
         answer = yield from _answered(context, attempt, program)
         if answer is not None:

@@ -191,6 +191,7 @@ def prepare_fire(
     worker_id: str | None = None,
     *,
     told: Iterable[object] = (),
+    asked: Any = None,
 ) -> FireAttempt:
     """Check what comes before everything else about a fire: identity, action, version, key.
 
@@ -199,6 +200,7 @@ def prepare_fire(
 
     Args:
         told: what else makes it another request, under the same idempotency key.
+        asked: of an engine; see `FireAttempt`.
 
     Raises:
         InvalidRequest: one of the four is malformed.
@@ -206,17 +208,18 @@ def prepare_fire(
     id = check_text("id", id, limits.reference_bytes)
     action = check_text("action", action, limits.reference_bytes)
     if expected_version is not None and not is_version(expected_version):
-        what = "is a whole number from 1"
-        raise InvalidRequest(f"`expected_version` {what}", argument="expected_version")
-    asked = (action, actor_ref, guard_satisfied, fired_at, expected_version)
+        raise InvalidRequest(
+            "`expected_version` is a whole number from 1", argument="expected_version"
+        )
     why = (reason, correlation_id, causation_id, worker_id)
-    request = _new(Request, (*asked, *why))
+    what = (action, actor_ref, guard_satisfied, fired_at, expected_version)
+    request = _new(Request, (*what, *why))
     if idempotency_key is not None:
         key = check_text("idempotency_key", idempotency_key, limits.reference_bytes)
         asserted, moment = guard_satisfied is True, _asked_time(fired_at)
         same = (action, actor_ref, asserted, moment, expected_version, reason is not None, *why[1:])
-        return FireAttempt(id, request, new_id, key, _digest((*same, *told), new_id))
-    return _new(FireAttempt, (id, request, new_id, None, None, None))
+        return FireAttempt(id, request, new_id, key, _digest((*same, *told), new_id), asked)
+    return _new(FireAttempt, (id, request, new_id, None, None, asked))
 
 
 def is_version(value: object) -> bool:

@@ -23,6 +23,7 @@ from interlock.store.read import Instance
 from interlock.store.report import open_report, read_heads
 from interlock.store.restore import Restored, restore
 from interlock.store.run import Runs, run
+from interlock.store.standings import Standing
 from interlock.store.transfer import Page, dump
 from interlock.store.url import open_database
 from interlock.store.verify import Finding, Report, verify
@@ -489,8 +490,31 @@ class PlanRunner:
         """Make an identity for an instance or an entry."""
         return self._store._new_id()
 
+    @property
+    def together(self) -> bool:
+        """Whether calls that wait are committed together."""
+        return self._store._database.together
+
+    def known(self, id: str) -> Standing | None:
+        """Give where an instance was last seen, if that was kept."""
+        return self._store._writer._standings.kept.get(id)
+
+    def group(self, planner: Planner) -> Group[Attempt, Answered]:
+        """Make a group of those whose attempts are to be committed together; see `submit`."""
+        return self._store._grouped(planner)
+
+    def submit(self, group: Group[Attempt, Answered], attempt: Attempt) -> str:
+        """Write one attempt together with others that wait, and give its outcome.
+
+        Raises:
+            Rejected: nothing of it was written.
+            OutcomeUnknown: nobody knows.
+        """
+        self._store._database.check_writable()
+        return answer(group.submit(attempt))
+
     def perform(self, planner: Planner, attempt: Attempt, connection: Any = None) -> str:
-        """Write one attempt, and give its outcome.
+        """Write one attempt in a transaction of its own or its caller's, and give its outcome.
 
         Raises:
             Rejected: nothing was written.

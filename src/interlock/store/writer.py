@@ -152,7 +152,7 @@ class Writer:
         try:
             if self._shared:
                 return (yield from self._write_free(planner, attempts))
-            return (yield from self.write(planner, attempts))  # type: ignore[return-value]
+            return _left_out((yield from self.write(planner, attempts)))
         except StorageFailure as failure:
             if failure.kind in _COMMON or (len(attempts) == 1 and not self._shared):
                 return [failure for _ in attempts]
@@ -197,7 +197,7 @@ class Writer:
         except CommitUncertain as uncertain:
             return (yield from self._part(planner, attempts, uncertain))
         self._standings.keep(written.standings)
-        return [GoAlone() if outcome is None else outcome for outcome in written.outcomes]
+        return _left_out(written.outcomes)
 
     def _part(
         self, planner: Planner, attempts: Sequence[Attempt], uncertain: CommitUncertain
@@ -332,6 +332,11 @@ def _whole(plan: Plan[Written]) -> Plan[Written]:
         if isinstance(outcome, Rejected):
             raise outcome
     return written
+
+
+def _left_out(outcomes: Sequence[Outcome | None]) -> list[Answered | GoAlone]:
+    """Have those go alone that were not tried."""
+    return [GoAlone() if outcome is None else outcome for outcome in outcomes]
 
 
 def _name(conflict: VersionConflict, attempts: Sequence[Attempt | Rejected]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 from psycopg import AsyncConnection, AsyncRawCursor, Connection, RawCursor
+from psycopg._preparing import PrepareManager
 from psycopg.abc import PQGen
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.errors import FeatureNotSupported, InvalidSqlStatementName, OperationalError
@@ -42,6 +43,7 @@ class Channel:
     """
 
     def __init__(self, connection: "Bounded | AsyncBounded") -> None:
+        connection._prepared = Preparing()
         self._pgconn = connection.pgconn
         self._prepared: dict[str, bytes] = {}  # what each statement is called on the server
         self._count = 0  # of all that was ever prepared: no name is given twice
@@ -116,6 +118,21 @@ class Channel:
         """
         self._pgconn.send_query(b"ROLLBACK")
         _checked((yield from execute(self._pgconn)))
+
+
+class Preparing(PrepareManager):
+    """What psycopg prepares on a connection of ours, which is what hooks send often.
+
+    After a rollback it would have the server forget every statement that was prepared, those of the
+    channel with them; here it lets go its own.
+    """
+
+    def clear(self) -> bool:
+        names = [*self._names.values()]
+        self._counts.clear()
+        self._names.clear()
+        self._to_flush.extend(names)
+        return bool(names)
 
 
 class Lending:
@@ -217,7 +234,6 @@ def options(settings: Settings) -> dict[str, Any]:
     """Give the arguments of a connection."""
     return {
         "autocommit": True,  # a transaction begins where a plan needs one
-        "prepare_threshold": None,  # ours are prepared by `Channel`; what hooks send never is
         "connect_timeout": max(2, min(CONNECT_SECONDS, math.ceil(settings.away_ms / 1000))),
         "application_name": "interlock",
         "client_encoding": "utf8",

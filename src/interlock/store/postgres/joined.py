@@ -32,10 +32,19 @@ from interlock.store.statements import Query
 _HEX = "pg_catalog.encode(pg_catalog.convert_to({}, 'UTF8'), 'hex')"
 # `enable_seqscan` as in sessions of ours: plans within triggers are kept, however the tables grow.
 # With `row_security` off every statement on a table with policies is an error.
-_SETTINGS = ("client_encoding", "search_path", "enable_seqscan", "row_security", "interlock.tenant")
+# While a hook is called `interlock.calling` is on; see `session`.
+_SETTINGS = (
+    "client_encoding",
+    "search_path",
+    "enable_seqscan",
+    "row_security",
+    "interlock.tenant",
+    "interlock.calling",
+)
 _GET = "SELECT pg_catalog.current_setting('session_replication_role'), " + ", ".join(
     _HEX.format(f"coalesce(pg_catalog.current_setting('{name}', true), '')") for name in _SETTINGS
 )
+_ON = b"on".hex()
 _UNDO = "ROLLBACK TO SAVEPOINT interlock; RELEASE SAVEPOINT interlock"
 
 AnyConnection: TypeAlias = "Connection[Any] | AsyncConnection[Any]"
@@ -218,11 +227,9 @@ def _drive(own: Own, transaction: Transaction, kept: Sequence[str]) -> Steps:
 
 def _called(call: Call, own: Own, kept: Sequence[str]) -> Steps:
     """Call a function with the caller's own settings."""
-    calling = "SET LOCAL interlock.calling = 'on'; SAVEPOINT interlock_call"
-    called = "RELEASE SAVEPOINT interlock_call; SET LOCAL interlock.calling = 'off'"
-    yield Step(f"SELECT {_set(kept)}; {calling}")
+    yield Step(f"SELECT {_set([*kept[:-1], _ON])}; SAVEPOINT interlock_call")
     answer = yield Step("", call=call)
-    yield Step(f"{called}; SELECT {_set(_wanted(own))}")
+    yield Step(f"RELEASE SAVEPOINT interlock_call; SELECT {_set(_wanted(own))}")
     return answer
 
 
@@ -248,7 +255,7 @@ def call_with(connection: Connection[Any], call: Call, own: Own) -> Any:
 
 
 def _wanted(own: Own) -> list[str]:
-    values = ("UTF8", "pg_catalog, pg_temp", "off", "on", own.tenant)
+    values = ("UTF8", "pg_catalog, pg_temp", "off", "on", own.tenant, "off")
     return [text.encode().hex() for text in values]
 
 

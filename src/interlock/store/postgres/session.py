@@ -15,17 +15,21 @@ from interlock.store.statements import Query
 Bound: TypeAlias = tuple[Query, Sequence[Any]]
 
 
-def _plain(sql: str) -> Bound:
-    return Query(sql, (), sql, reads=False, answers=False), ()
+def _plain(name: str, sql: str) -> Bound:
+    return Query(name, (), sql, reads=False, answers=False), ()
 
 
-_READ = _plain("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-_BEGIN, _COMMIT = _plain("BEGIN"), _plain("COMMIT")
-# Around a call. Who commits while `interlock.calling` is on has all of it rolled back, by a trigger
-# of instances; and a savepoint that is still there afterwards says that nobody did.
-_MARK, _UNMARK = _plain("SAVEPOINT interlock_call"), _plain("RELEASE SAVEPOINT interlock_call")
-_CALLING = _plain("SET LOCAL interlock.calling = 'on'")
-_CALLED = _plain("SET LOCAL interlock.calling = 'off'")
+_READ = _plain("BEGIN READ", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+_BEGIN, _COMMIT = _plain("BEGIN", "BEGIN"), _plain("COMMIT", "COMMIT")
+# Around calls. Who commits while `interlock.calling` is on has all of it rolled back, by a trigger
+# of instances. The setting ends with its transaction, so where it is not on any more, a call has
+# ended that and begun another: then the division fails.
+_CALLING = _plain("calling", "SELECT set_config('interlock.calling', 'on', true)")
+_CALLED = _plain(
+    "called",
+    "SELECT 1 / (current_setting('interlock.calling', true) = 'on')::int,"
+    " set_config('interlock.calling', 'off', true)",
+)
 
 
 class Sent(NamedTuple):
@@ -42,7 +46,7 @@ class Sent(NamedTuple):
     def answering(self) -> int:
         """Which of them gives the rows: the last but for a COMMIT or what a call asks for."""
         last = len(self.statements) - 1
-        while last and self.statements[last] in (_COMMIT, _CALLING, _MARK):
+        while last and self.statements[last] in (_COMMIT, _CALLING):
             last -= 1
         return last
 
@@ -84,23 +88,24 @@ def writing(queries: Mapping[str, Query], plan: Plan[T], *, holds: bool) -> Sess
     Args:
         holds: it begins with the first statement, so that locks are held.
     """
-    begun = marked = False
+    begun = calling = False
     owed: list[Bound] = []
     try:
         statement = next(plan)
         while True:
             if isinstance(statement, Call):
-                if owed or not marked:
-                    yield Sent([*([] if begun else [_BEGIN]), *owed, _CALLING, _MARK])
-                begun, marked, owed = True, False, [_UNMARK, _CALLED]
+                if not calling:
+                    yield Sent([*([] if begun else [_BEGIN]), *owed, _CALLING])
+                    begun, calling, owed = True, True, []
                 statement = plan.send((yield statement))
                 continue
             if not statement.rows:
                 statement = plan.send([])
                 continue
             query = _query(queries, statement)
-            if marked:  # for a call that was not made
-                owed, marked = [*owed, _CALLED], False
+            if calling:
+                owed.append(_CALLED)
+                calling = False
             owed.append((query, _parameters(statement)))
             if query.answers:
                 begins = not begun and (
@@ -112,9 +117,9 @@ def writing(queries: Mapping[str, Query], plan: Plan[T], *, holds: bool) -> Sess
                 commits = statement.last and not query.reads
                 if commits and begun:
                     owed.append(_COMMIT)
-                marked = statement.calls and begun
-                if marked:
-                    owed += [_CALLING, _MARK]
+                calling = statement.calls and begun
+                if calling:
+                    owed.append(_CALLING)
                 sent, owed = owed, []
                 found = yield Sent(sent, commits)
                 begun = begun and not commits
@@ -123,7 +128,7 @@ def writing(queries: Mapping[str, Query], plan: Plan[T], *, holds: bool) -> Sess
             statement = plan.send(found)
     except StopIteration as end:
         answer: T = end.value
-    if marked:
+    if calling:
         owed.append(_CALLED)
     if owed and not begun and len(owed) == 1:
         yield Sent(owed, commits=True)

@@ -192,6 +192,60 @@ JOIN free ON free.tenant = a.tenant AND free.root = a.root AND free.id = a.insta
 ORDER BY free.tenant, free.root, free.id, a.sequence_number
 RETURNING instance_id, sequence_number;
 
+-- name: append_unheld_entry
+-- parameters: tenant root instance_id sequence_number transition_id from_state action to_state actor_ref fired_at guard_satisfied reason_id reason_digest correlation_id causation_id worker_id idempotency_key request_digest entry_digest
+-- changes: 1
+-- As append_entry, but where another holds the instance it is refused, for want of a tenant, instead
+-- of waiting.
+INSERT INTO $schema.history (
+    tenant, root, instance_id, sequence_number, transition_id, from_state, action, to_state,
+    actor_ref, fired_at, guard_satisfied, reason_id, reason_digest, correlation_id, causation_id,
+    worker_id, idempotency_key, request_digest, entry_digest
+)
+SELECT
+    (
+        SELECT i.tenant FROM $schema.instances AS i
+        WHERE i.tenant = :tenant::text AND i.root = :root::text AND i.id = :instance_id::text
+        FOR NO KEY UPDATE SKIP LOCKED
+    ),
+    :root::text, :instance_id::text, :sequence_number::bigint, :transition_id::text,
+    :from_state::text, :action::text, :to_state::text, :actor_ref::text, :fired_at::bigint,
+    :guard_satisfied::bigint, :reason_id::text, :reason_digest::bytea, :correlation_id::text,
+    :causation_id::text, :worker_id::text, :idempotency_key::text, :request_digest::bytea,
+    :entry_digest::bytea;
+
+-- name: append_unheld_entry/many
+-- arrays: tenant root instance_id sequence_number transition_id from_state action to_state actor_ref fired_at guard_satisfied reason_id reason_digest correlation_id causation_id worker_id idempotency_key request_digest entry_digest
+-- changes: 1
+INSERT INTO $schema.history (
+    tenant, root, instance_id, sequence_number, transition_id, from_state, action, to_state,
+    actor_ref, fired_at, guard_satisfied, reason_id, reason_digest, correlation_id, causation_id,
+    worker_id, idempotency_key, request_digest, entry_digest
+)
+SELECT
+    held.tenant, a.root, a.instance_id, a.sequence_number, a.transition_id, a.from_state, a.action,
+    a.to_state, a.actor_ref, a.fired_at, a.guard_satisfied, a.reason_id, a.reason_digest,
+    a.correlation_id, a.causation_id, a.worker_id, a.idempotency_key, a.request_digest,
+    a.entry_digest
+FROM unnest(
+    :tenant::text[], :root::text[], :instance_id::text[], :sequence_number::bigint[],
+    :transition_id::text[], :from_state::text[], :action::text[], :to_state::text[],
+    :actor_ref::text[], :fired_at::bigint[], :guard_satisfied::bigint[], :reason_id::text[],
+    :reason_digest::bytea[], :correlation_id::text[], :causation_id::text[], :worker_id::text[],
+    :idempotency_key::text[], :request_digest::bytea[], :entry_digest::bytea[]
+) AS a (
+    tenant, root, instance_id, sequence_number, transition_id, from_state, action, to_state,
+    actor_ref, fired_at, guard_satisfied, reason_id, reason_digest, correlation_id, causation_id,
+    worker_id, idempotency_key, request_digest, entry_digest
+)
+LEFT JOIN LATERAL (
+    SELECT i.tenant FROM $schema.instances AS i
+    WHERE i.tenant = a.tenant AND i.root = a.root AND i.id = a.instance_id
+    FOR NO KEY UPDATE SKIP LOCKED
+) AS held ON true
+ORDER BY
+    a.tenant COLLATE "C", a.root COLLATE "C", a.instance_id COLLATE "C", a.sequence_number;
+
 -- name: append_payload
 -- parameters: tenant root id salt content
 INSERT INTO $schema.payloads (tenant, root, id, salt, content)
@@ -305,12 +359,26 @@ CROSS JOIN LATERAL (
         AND h.idempotency_key = a.idempotency_key OFFSET 0
 ) AS found;
 
+-- columns: led_to
+-- Where an entry led to, with what followed it by itself: the ids of that are its own and a number.
+coalesce(
+    (
+        SELECT f.to_state FROM $schema.history AS f
+        WHERE f.tenant = h.tenant AND f.root = h.root AND f.instance_id = h.instance_id
+            AND f.sequence_number > h.sequence_number
+            AND starts_with(f.transition_id, h.transition_id || '.')
+        ORDER BY f.sequence_number DESC LIMIT 1
+    ),
+    h.to_state
+);
+
 -- name: read_attempt
 -- parameters: tenant root instance_id transition_id
--- Whether an attempt is in the record. Asked only after a lost answer, so no index serves it.
-SELECT to_state FROM $schema.history
-WHERE tenant = :tenant::text AND root = :root::text AND instance_id = :instance_id::text
-    AND transition_id = :transition_id::text;
+-- What came of an attempt that is in the record. Asked only after a lost answer, so no index serves
+-- it.
+SELECT $led_to FROM $schema.history AS h
+WHERE h.tenant = :tenant::text AND h.root = :root::text AND h.instance_id = :instance_id::text
+    AND h.transition_id = :transition_id::text;
 
 -- columns: instance
 -- What readers are told of an instance; its metadata comes last.
@@ -812,19 +880,10 @@ ORDER BY c.sequence_number, c.ordinal;
 
 -- name: read_keyed_send
 -- parameters: tenant root instance_id idempotency_key
--- The answer that the idempotency key of an event already had: where what followed by itself led to
--- (its ids are those of the entry and a number), what was asked for, and what came with it.
+-- The answer that the idempotency key of an event already had: where it led to, what was asked for,
+-- and what came with it.
 SELECT
-    coalesce(
-        (
-            SELECT f.to_state FROM $schema.history AS f
-            WHERE f.tenant = h.tenant AND f.root = h.root AND f.instance_id = h.instance_id
-                AND f.sequence_number > h.sequence_number
-                AND starts_with(f.transition_id, h.transition_id || '.')
-            ORDER BY f.sequence_number DESC LIMIT 1
-        ),
-        h.to_state
-    ),
+    $led_to,
     h.request_digest, r.content, p.content, c.payload_id
 FROM $schema.history AS h
 LEFT JOIN $schema.payloads AS r ON r.tenant = h.tenant AND r.root = h.root AND r.id = h.reason_id
@@ -845,12 +904,39 @@ INSERT INTO $schema.timers (
     :sequence_number::bigint, :due_at::bigint, :due_at::bigint, 0, NULL
 );
 
+-- name: set_timer/many
+-- arrays: tenant root instance_id state name sequence_number due_at
+-- changes: 1
+INSERT INTO $schema.timers (
+    tenant, root, instance_id, state, name, sequence_number, due_at, next_try_at, failures, failure
+)
+SELECT
+    a.tenant, a.root, a.instance_id, a.state, a.name, a.sequence_number, a.due_at, a.due_at, 0, NULL
+FROM unnest(
+    :tenant::text[], :root::text[], :instance_id::text[], :state::text[], :name::text[],
+    :sequence_number::bigint[], :due_at::bigint[]
+) AS a (tenant, root, instance_id, state, name, sequence_number, due_at);
+
 -- name: clear_timers
 -- parameters: tenant root instance_id state
 -- Of a state that is left.
 DELETE FROM $schema.timers
 WHERE tenant = :tenant::text AND root = :root::text AND instance_id = :instance_id::text
     AND state = :state::text;
+
+-- name: clear_timers/many
+-- arrays: tenant root instance_id state
+DELETE FROM $schema.timers AS t
+USING unnest(
+    :tenant::text[], :root::text[], :instance_id::text[], :state::text[]
+) AS a (tenant, root, instance_id, state)
+CROSS JOIN LATERAL (
+    SELECT found.ctid FROM $schema.timers AS found
+    WHERE found.tenant = a.tenant AND found.root = a.root AND found.instance_id = a.instance_id
+        AND found.state = a.state
+    FOR UPDATE
+) AS found
+WHERE t.ctid = found.ctid;
 
 -- name: clear_all_timers
 -- parameters: tenant root instance_id

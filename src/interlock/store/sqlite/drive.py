@@ -87,16 +87,14 @@ def _call(connection: sqlite3.Connection, call: Call, database: Placed) -> objec
     """Call a function with the connection, and see that it does not end the transaction.
 
     To commit would leave half of what is being done, so both are denied; a caller's own authorizer
-    is set aside meanwhile, and is gone. A savepoint that is still there afterwards says that no way
-    around was found.
+    is set aside meanwhile, and is gone.
     """
     ward = database.ward_of(connection) or _set.get(id(connection))
     lent = ward is None
     if ward is None:
         ward = _set[id(connection)] = Ward()
         connection.set_authorizer(ward)
-    cursor, outer, tried = sqlite3.Cursor(connection), ward.tried, list[int]()
-    cursor.execute("SAVEPOINT interlock_call")
+    outer, tried = ward.tried, list[int]()
     ward.tried = tried
     try:
         with calling(database, connection):
@@ -110,7 +108,6 @@ def _call(connection: sqlite3.Connection, call: Call, database: Placed) -> objec
         if lent:
             del _set[id(connection)]
             connection.set_authorizer(None)
-    if tried or not connection.in_transaction:
+    if tried or not connection.in_transaction:  # as after INSERT OR ROLLBACK
         raise ended(database.where)
-    cursor.execute("RELEASE interlock_call")
     return answer

@@ -80,12 +80,26 @@ LEFT JOIN payloads AS p ON p.tenant = h.tenant AND p.root = h.root AND p.id = h.
 WHERE h.tenant = :tenant AND h.root = :root AND h.instance_id = :instance_id
     AND h.idempotency_key = :idempotency_key;
 
+-- columns: led_to
+-- Where an entry led to, with what followed it by itself: the ids of that are its own and a number.
+coalesce(
+    (
+        SELECT f.to_state FROM history AS f
+        WHERE f.tenant = h.tenant AND f.root = h.root AND f.instance_id = h.instance_id
+            AND f.sequence_number > h.sequence_number
+            AND substr(f.transition_id, 1, length(h.transition_id) + 1) = h.transition_id || '.'
+        ORDER BY f.sequence_number DESC LIMIT 1
+    ),
+    h.to_state
+);
+
 -- name: read_attempt
 -- parameters: tenant root instance_id transition_id
--- Whether an attempt is in the record. Asked only after a lost answer, so no index serves it.
-SELECT to_state FROM history
-WHERE tenant = :tenant AND root = :root AND instance_id = :instance_id
-    AND transition_id = :transition_id;
+-- What came of an attempt that is in the record. Asked only after a lost answer, so no index serves
+-- it.
+SELECT $led_to FROM history AS h
+WHERE h.tenant = :tenant AND h.root = :root AND h.instance_id = :instance_id
+    AND h.transition_id = :transition_id;
 
 -- columns: instance
 -- What readers are told of an instance; its metadata comes last.
@@ -584,19 +598,10 @@ ORDER BY c.sequence_number, c.ordinal;
 
 -- name: read_keyed_send
 -- parameters: tenant root instance_id idempotency_key
--- The answer that the idempotency key of an event already had: where what followed by itself led to
--- (its ids are those of the entry and a number), what was asked for, and what came with it.
+-- The answer that the idempotency key of an event already had: where it led to, what was asked for,
+-- and what came with it.
 SELECT
-    coalesce(
-        (
-            SELECT f.to_state FROM history AS f
-            WHERE f.tenant = h.tenant AND f.root = h.root AND f.instance_id = h.instance_id
-                AND f.sequence_number > h.sequence_number
-                AND substr(f.transition_id, 1, length(h.transition_id) + 1) = h.transition_id || '.'
-            ORDER BY f.sequence_number DESC LIMIT 1
-        ),
-        h.to_state
-    ),
+    $led_to,
     h.request_digest, r.content, p.content, c.payload_id
 FROM history AS h
 LEFT JOIN payloads AS r ON r.tenant = h.tenant AND r.root = h.root AND r.id = h.reason_id
