@@ -1,0 +1,1 @@
+"""Workflows: activities that survive crashes, waits, and compensation, on the engine."""
