@@ -18,7 +18,8 @@ from interlock.core.declaration import check_declaration
 from interlock.language.definition import loads
 from interlock.language.diagnostic import DefinitionError
 from interlock.language.document import read_document
-from interlock.language.schema import check_schema, machine_schema
+from interlock.language.flows.flow import WORKFLOWS
+from interlock.language.schema import MACHINES, Kind, check_schema, machine_schema, workflow_schema
 from interlock.language.shape import fit
 from tests.support.documents import DOCUMENTS, spoilt_texts, spoilt_values
 from tests.support.strategies import examples
@@ -49,7 +50,8 @@ def judge(text: bytes) -> None:
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_the_documents_are_valid_before_they_are_spoilt(name: str) -> None:
-    assert loads(DOCUMENTS[name]).flat.branches
+    definition = loads(DOCUMENTS[name])
+    assert definition.flat.branches or definition.plan is not None
 
 
 @examples(1500)
@@ -74,10 +76,6 @@ def test_spoilt_documents_for_as_long_as_is_asked() -> None:
         seed(secrets.randbits(64))(tried(given(spoilt_texts())(judge)))()
 
 
-SCHEMA = machine_schema()
-VALIDATOR = jsonschema_rs.validator_for(SCHEMA)
-
-
 def without(part: Any, *words: str) -> Any:
     """The same schema without some of its keywords, and without the patterns of names."""
     if isinstance(part, list):
@@ -87,14 +85,26 @@ def without(part: Any, *words: str) -> Any:
     dropped = {*words, "propertyNames"}
     if part.get("pattern", "").startswith("^"):
         dropped.add("pattern")
+    dropped.add("properties")
     kept = {key: without(of, *words) for key, of in part.items() if key not in dropped}
     if "properties" in part:  # its keys are no keywords
         kept["properties"] = {key: without(of, *words) for key, of in part["properties"].items()}
     return kept
 
 
-LENIENT = jsonschema_rs.validator_for(without(SCHEMA, "required"))
-NAMELESS = jsonschema_rs.validator_for(without(SCHEMA))
+class Schema:
+    """The schema of one kind of document, and what is left of it without some of its demands."""
+
+    def __init__(self, kind: Kind, schema: dict[str, Any]) -> None:
+        self.kind = kind
+        self.whole = schema
+        self.validator = jsonschema_rs.validator_for(schema)
+        self.lenient = jsonschema_rs.validator_for(without(schema, "required", *BOUNDS))
+        self.nameless = jsonschema_rs.validator_for(without(schema, *BOUNDS))
+
+
+BOUNDS = ("minimum", "maximum")  # which are told of beside the shape
+SCHEMAS = [Schema(MACHINES, machine_schema()), Schema(WORKFLOWS, workflow_schema())]
 
 
 @examples(1000)
@@ -102,13 +112,15 @@ NAMELESS = jsonschema_rs.validator_for(without(SCHEMA))
 def test_what_does_not_fit_is_what_a_validator_refuses(value: Any) -> None:
     document = read_document(json.dumps(value))
     before = copy.deepcopy(document.value)
-    shape = fit(document, SCHEMA)
-    assert (shape.found == []) == NAMELESS.is_valid(value)
-    if not shape.found:
-        assert shape.sound == value
-    if shape.sound is not None:
-        assert LENIENT.is_valid(shape.sound)
-    checked = check_schema(document)
-    assert bool(checked.found) or VALIDATOR.is_valid(value)
-    assert not any(found.message == "the document is no machine" for found in checked.found)
+    for schema in SCHEMAS:
+        shape = fit(document, schema.whole, schema.kind.vocabulary)
+        assert (shape.found == []) == schema.nameless.is_valid(value)
+        if not shape.found:
+            assert shape.sound == value
+        if shape.sound is not None:
+            assert schema.lenient.is_valid(shape.sound)
+        checked = check_schema(document, schema.kind)
+        assert bool(checked.found) or schema.validator.is_valid(value)
+        said = f"the document is no {schema.kind.name}"
+        assert not any(found.message == said for found in checked.found)
     assert document.value == before

@@ -1,4 +1,4 @@
-"""Machine documents that are valid and use much of the language, and ways to spoil them."""
+"""Documents that are valid and use much of the language, and ways to spoil them."""
 
 import copy
 import json
@@ -9,7 +9,7 @@ import yaml
 from hypothesis import strategies as st
 
 from interlock.language.document import read_document
-from interlock.language.schema import machine_schema
+from interlock.language.schema import machine_schema, workflow_schema
 from tests.docs.pages import DOCS, code_blocks
 from tests.support.charts import charts
 
@@ -84,8 +84,64 @@ states:
   over: {final: true}
 """
 
+#: All that a workflow has; the parts that exclude each other stand in different steps.
+FLOW = """
+workflow: order_fulfilment
+version: 2
+description: all that there is
+input:
+  sku: {type: string}
+  qty: {type: integer, default: 1}
+  manager: {type: string}
+  due_at: {type: date-time, optional: true}
+  parcels: {type: array, items: {type: string}}
+timeout: P7D
+defaults: {timeout: 1m, retry: {attempts: 5, except: [Fatal]}, queue: shop}
+compensate_on: [failed, cancelled, reserve, OutOfStock]
+steps:
+  reserve:
+    activity: inventory.reserve
+    description: keep it
+    with: {sku: "${ input.sku }", note: "for $${ ${ input.qty } of it", more: [1, {x: "${ now }"}]}
+    retry: {attempts: 5, delay: 2s, factor: 2.5, max_delay: 1m, jitter: 0.1, except: [OutOfStock]}
+    timeout: {start_to_close: 30s, heartbeat: 5s, schedule_to_start: 1h, schedule_to_close: 1d}
+    returns: {id: {type: string}, price: {type: decimal, scale: 2}}
+    compensate:
+      activity: inventory.release
+      with: {id: "${ steps.reserve.output.id }"}
+      retry: never
+      timeout: 10s
+      queue: other
+    queue: stock
+    priority: 5
+  approve:
+    needs: [reserve]
+    when: input.qty > 10 && steps.reserve.output.price > 100
+    wait: {approval: {approver: "${ input.manager }", about: {sku: "${ input.sku }"}}}
+    timeout: P3D
+    on_refused: continue
+    compensate: tell
+  charge: {needs: approve, if_skipped: skip, activity: payments.charge, compensate: payments.refund}
+  ship:
+    needs: [charge]
+    for_each: {in: "${ input.parcels }", max: 50, at_once: 3}
+    activity: parcel.ship
+    with: {parcel: "${ item }", place: "${ index }"}
+  settled: {needs: [ship], activity: ledger.poll, repeat: {until: output.ready, every: 30s, max: 9}}
+  paid: {needs: [settled], wait: {message: {name: paid, key: "${ input.sku }"}}, timeout: none}
+  told: {needs: [settled], wait: {webhook: {name: told}}, timeout: 1h}
+  later: {needs: [settled], wait: {timer: 30m}}
+  moment: {needs: [settled], wait: {timer: {at: "${ now }"}}}
+  morning: {needs: [settled], wait: {cron: {cron: 30 6 * * 1-5, zone: Europe/Paris}}, timeout: P9D}
+  file: {needs: [settled], wait: {file: {folder: in, pattern: "*.csv"}}, timeout: P1D}
+  child: {needs: [settled], wait: {workflow: {name: o, version: 1, with: {a: 1}}}, timeout: P1D}
+  first: {needs: {any: [paid, told, later]}, activity: tell, retry: never}
+output: {ship: "${ steps.ship.output }", first: "${ steps.first.output.x }"}
+"""
+
 #: Valid documents, by name.
 DOCUMENTS = {
+    "flow": FLOW,
     "whole": WHOLE,
     "regions": REGIONS,
     "page": code_blocks(DOCS / "definitions.md", "yaml")[0],
@@ -106,7 +162,6 @@ ODD: list[Value] = [
 
 def keys_of_the_schema() -> list[str]:
     """List every key that means something somewhere."""
-    schema = machine_schema()
     found: set[str] = set()
 
     def walk(part: Value) -> None:
@@ -117,7 +172,7 @@ def keys_of_the_schema() -> list[str]:
         for inner in part if isinstance(part, list) else ():
             walk(inner)
 
-    walk(schema)
+    walk([machine_schema(), workflow_schema()])
     return sorted(found)
 
 

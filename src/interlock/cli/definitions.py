@@ -1,4 +1,4 @@
-"""`check`, `draw` and `schema`: definitions and bare declarations in files."""
+"""`check`, `draw` and `schema`: machines, workflows and bare declarations in files."""
 
 import sys
 from pathlib import Path
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @json_option
 @pass_session
 def check(session: Session, files: tuple[str, ...], require_proof: bool, no_proof: bool) -> None:
-    """Check machines and declarations in files; - is stdin.
+    """Check machines, workflows and declarations in files; - is stdin.
 
     All faults are shown, each at its place in the file. Branches of a choice are proved to exclude
     each other, which may need the solver of interlock[prove].
@@ -61,16 +61,22 @@ def _checked(
 ) -> "tuple[dict[str, Any] | None, list[Diagnostic]]":
     """Say what a file defines, unless it has faults, and what was found in it."""
     from interlock.core.declaration import declaration_digest, declaration_text
-    from interlock.language import DefinitionError, compile_document, declaration_of, is_machine
+    from interlock.language import DefinitionError, compile_document, declaration_of, is_definition
 
     try:
         document = read_file(file)
-        if is_machine(document):
+        if is_definition(document):
             definition, found = compile_document(document, prove=prove, require_proof=require_proof)
             if definition is None:
                 return None, found
+            named = (definition.kind, definition.name, definition.version, definition.digest)
+            if definition.plan is not None:
+                counts = len(definition.states), len(definition.declaration["transitions"])
+                return {
+                    **_summary(file, *named, *counts),
+                    "steps": len(definition.plan.steps),
+                }, found
             counts = len(definition.states), len(definition.flat.branches)
-            named = ("machine", definition.name, definition.version, definition.digest)
             summary = _summary(file, *named, *counts)
             return {**summary, "unproved": len(definition.unproved)}, found
         declaration = declaration_of(document)
@@ -111,7 +117,10 @@ def _show(file: str, summary: dict[str, Any] | None, found: "list[Diagnostic]") 
         transitions = counted(summary["transitions"], "transition")
         if unproved := summary.get("unproved"):
             transitions += f", {counted(unproved, 'pair')} of branches not proved"
-        say(f"{file}: ok, {states}, {transitions}, digest {summary['digest']}")
+        made = f"{states}, {transitions}"
+        if (steps := summary.get("steps")) is not None:
+            made = counted(steps, "step")
+        say(f"{file}: ok, {made}, digest {summary['digest']}")
 
 
 @click.command()
@@ -126,7 +135,7 @@ def _show(file: str, summary: dict[str, Any] | None, found: "list[Diagnostic]") 
 @json_option
 @pass_session
 def draw(session: Session, file: str, format: str) -> None:
-    """Draw a machine or declaration, as an image or for other tools.
+    """Draw a machine, workflow or declaration, or make an image.
 
     \b
     Example:
@@ -143,21 +152,22 @@ def draw(session: Session, file: str, format: str) -> None:
 
 
 @click.command()
+@click.argument("kind", type=click.Choice(["machine", "workflow"]), default="machine")
 @json_option
 @pass_session
-def schema(session: Session) -> None:
-    """Print the JSON Schema of machine documents, for editors.
+def schema(session: Session, kind: str) -> None:
+    """Print the JSON Schema for editors.
 
     \b
     Example:
-      interlock schema > machine.schema.json
+      interlock schema workflow > workflow.schema.json
     """
-    from interlock.language.schema import machine_schema, schema_text
+    from interlock.language.schema import machine_schema, schema_text, workflow_schema
 
     if session.json:
-        say_json(machine_schema())
+        say_json(machine_schema() if kind == "machine" else workflow_schema())
     else:
-        sys.stdout.write(schema_text())
+        sys.stdout.write(schema_text(kind))
 
 
 def _drawn(file: str) -> "Definition | dict[str, Any]":
@@ -166,7 +176,7 @@ def _drawn(file: str) -> "Definition | dict[str, Any]":
     Raises:
         DefinitionError: it cannot be read, or has faults.
     """
-    from interlock.language import declaration_of, is_machine
+    from interlock.language import declaration_of, is_definition
 
     document = read_file(file)
-    return compiled(document, prove=False) if is_machine(document) else declaration_of(document)
+    return compiled(document, prove=False) if is_definition(document) else declaration_of(document)

@@ -260,10 +260,10 @@ def _tell_begun(session: Session, id: str, state: str) -> None:
 
 def _read_machine(file: str) -> "Definition":
     """Compile the machine in a file, or show what is wrong with it."""
-    from interlock.language import is_machine
+    from interlock.language import is_definition
 
     document = read_file(file)
-    if not is_machine(document):
+    if not is_definition(document):
         what = "is no machine; `interlock instantiate` begins instances of declarations"
         raise click.UsageError(f"`{file}` {what}")
     return compiled(document)

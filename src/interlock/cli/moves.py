@@ -48,11 +48,12 @@ def instantiate(
     Example:
       interlock instantiate orders.machine.json --subject A-1001 --store sqlite:///orders.db
     """
-    from interlock.language import declaration_of, is_machine
+    from interlock.language import declaration_of, is_definition
 
     document = read_file(file)
-    if is_machine(document):
-        raise click.UsageError(f"`{file}` is a machine; `interlock start` begins its instances")
+    if is_definition(document):
+        what = "a machine" if "machine" in document.value else "a workflow"
+        raise click.UsageError(f"`{file}` is {what}; `interlock start` begins its instances")
     declaration = declaration_of(document)
     with session.made_store() as store:
         id = store.instantiate(declaration, actor, subject, metadata, at, idempotency_key=key)

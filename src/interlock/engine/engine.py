@@ -449,6 +449,9 @@ class Engine:
         if not isinstance(definition, Definition):
             what = f"`definition` is what `interlock.load` gives, not {type(definition).__name__}"
             raise InvalidRequest(what, argument="definition")
+        if definition.plan is not None:
+            what = f"`{definition.name}` is a workflow, and so far only machines are run"
+            raise InvalidRequest(what, argument="definition")
         program = self._programs.get(definition.digest) or self._keep(definition)
         missing = [*_missing("hook", program.hooks(), self._hooks)]
         missing += _missing("guard", program.guards(), self._guards)

@@ -1,7 +1,7 @@
 """Definition files: read with positions, checked, compiled, drawn.
 
 A file is JSON or YAML 1.2. `read_document` gives its value and the place of every part of it;
-`load` compiles a machine to a flat declaration, `load_declaration` gives a bare one that the core
+`load` compiles a machine or a workflow, `load_declaration` gives a bare declaration that the core
 accepts; `mermaid`, `dot` and `svg` draw either, and `to_yaml` writes a machine for people. Whatever
 is wrong with a file comes as `DefinitionError`, whose diagnostics say where.
 
@@ -19,7 +19,9 @@ from interlock.language.definition import (
     Definition,
     compile_document,
     define,
+    is_definition,
     is_machine,
+    is_workflow,
     load,
     loads,
     restore,
@@ -30,7 +32,7 @@ from interlock.language.document import Document, load_document, read_document
 from interlock.language.drawing import dot, mermaid, svg
 from interlock.language.evaluation import holds
 from interlock.language.node import BUDGETS, Budgets
-from interlock.language.schema import machine_schema
+from interlock.language.schema import machine_schema, workflow_schema
 from interlock.language.write import to_yaml
 
 __all__ = [
@@ -48,7 +50,9 @@ __all__ = [
     "dot",
     "holds",
     "in_order",
+    "is_definition",
     "is_machine",
+    "is_workflow",
     "load",
     "load_declaration",
     "load_document",
@@ -60,4 +64,5 @@ __all__ = [
     "restore",
     "svg",
     "to_yaml",
+    "workflow_schema",
 ]

@@ -36,16 +36,81 @@ def check_beside(document: Document, sound: Mapping[str, Any]) -> list[Diagnosti
     return checks.found
 
 
-class _Checks:
-    def __init__(self, document: Document, sound: Mapping[str, Any]) -> None:
+class Checks:
+    """Gathers what a schema cannot say of a document; names that look alike are told of once."""
+
+    def __init__(self, document: Document) -> None:
         self.found: list[Diagnostic] = []
         self._document = document
-        self._paths = dict(_paths(sound.get("states") or {}, "", ()))
         self._seen: dict[tuple[str, str], dict[str, Path]] = {}
+
+    def _identity(self, kind: str) -> None:
+        """Check the name of what the document is, and its version, as they are written."""
+        written = self._document.value
+        for key in (kind, "version"):
+            told = written.get(key)
+            if isinstance(told, int) and key == "version":
+                told = str(told)
+            if isinstance(told, str) and told.strip() and (why := text_fault(told, _HELD)):
+                self._report("bad-name", f"`{key}` {why}", (key,), None)
+        version = written.get("version")
+        if isinstance(version, float) and version.is_integer():  # to a schema, a whole number
+            number = as_written(self._document, ("version",))
+            what = f"`version` cannot be the number {number}"
+            self._report("wrong-type", what, ("version",), f'write it as text, `"{number}"`')
+
+    def _fields(self, names: Any, where: Path) -> None:
+        """Check names that expressions use, in a list or as keys."""
+        is_map = isinstance(names, dict)
+        for place, name in enumerate(names):
+            if fault := field_fault(name):
+                at = (*where, name if is_map else place)
+                what = f"{quoted(name)} {fault.what}"
+                self._report("bad-name", what, at, fault.hint, is_key=is_map)
+
+    def _named(
+        self, kind: str, name: str, where: Path, fault: NameFault | None, *, is_key: bool = False
+    ) -> None:
+        """Note a name: report what is wrong with it, and that it looks like another."""
+        if fault is not None:
+            told = quoted(name) if name == name.strip() else _spelled(name)
+            what = f"the {kind} {told} {fault.what}"
+            self._report("bad-name", what, where, fault.hint, is_key=is_key)
+        spellings = self._seen.setdefault((kind, looks(name)), {})
+        if name in spellings:
+            return
+        if spellings:
+            other, at = next(iter(spellings.items()))
+            line = self._document.mark(at, key=True).line
+            what = f"the {kind} {_spelled(name)} looks like {_spelled(other)} on line {line}"
+            hint = "write both alike, or call one otherwise"
+            self._report("name-clash", what, where, hint, is_key=is_key)
+        spellings[name] = where
+
+    def _report(
+        self,
+        code: str,
+        message: str,
+        path: Path,
+        hint: str | None,
+        *,
+        is_key: bool = False,
+        severity: Severity = "error",
+    ) -> None:
+        found = self._document.diagnostic(
+            code, message, path, hint=hint, key=is_key, severity=severity
+        )
+        self.found.append(found)
+
+
+class _Checks(Checks):
+    def __init__(self, document: Document, sound: Mapping[str, Any]) -> None:
+        super().__init__(document)
+        self._paths = dict(_paths(sound.get("states") or {}, "", ()))
         self._labels: set[str] = set()
 
     def machine(self, sound: Mapping[str, Any]) -> None:
-        self._identity(self._document.value)
+        self._identity("machine")
         self._fields(sound.get("data") or {}, ("data",))
         for event, payload in (sound.get("events") or {}).items():
             self._event(event, ("events", event))
@@ -58,20 +123,6 @@ class _Checks:
                 what = f"no transition has the guard {quoted(label)}"
                 hint = nearest_hint(label, self._labels) or "a gate stands for a guard's label"
                 self._report("unused-gate", what, where, hint, is_key=True, severity="warning")
-
-    def _identity(self, written: Mapping[str, Any]) -> None:
-        """Check the name of the machine and its version, as they are written."""
-        for key in ("machine", "version"):
-            told = written.get(key)
-            if isinstance(told, int) and key == "version":
-                told = str(told)
-            if isinstance(told, str) and told.strip() and (why := text_fault(told, _HELD)):
-                self._report("bad-name", f"`{key}` {why}", (key,), None)
-        version = written.get("version")
-        if isinstance(version, float) and version.is_integer():  # to a schema, a whole number
-            number = as_written(self._document, ("version",))
-            what = f"`version` cannot be the number {number}"
-            self._report("wrong-type", what, ("version",), f'write it as text, `"{number}"`')
 
     def _states(self, states: Mapping[str, Any], where: Path) -> None:
         for name, state in states.items():
@@ -192,49 +243,6 @@ class _Checks:
 
     def _event(self, name: str, where: Path) -> None:
         self._named("event", name, where, event_fault(name), is_key=True)
-
-    def _fields(self, names: Any, where: Path) -> None:
-        """Check names that expressions use, in a list or as keys."""
-        is_map = isinstance(names, dict)
-        for place, name in enumerate(names):
-            if fault := field_fault(name):
-                at = (*where, name if is_map else place)
-                what = f"{quoted(name)} {fault.what}"
-                self._report("bad-name", what, at, fault.hint, is_key=is_map)
-
-    def _named(
-        self, kind: str, name: str, where: Path, fault: NameFault | None, *, is_key: bool = False
-    ) -> None:
-        """Note a name: report what is wrong with it, and that it looks like another."""
-        if fault is not None:
-            told = quoted(name) if name == name.strip() else _spelled(name)
-            what = f"the {kind} {told} {fault.what}"
-            self._report("bad-name", what, where, fault.hint, is_key=is_key)
-        spellings = self._seen.setdefault((kind, looks(name)), {})
-        if name in spellings:
-            return
-        if spellings:
-            other, at = next(iter(spellings.items()))
-            line = self._document.mark(at, key=True).line
-            what = f"the {kind} {_spelled(name)} looks like {_spelled(other)} on line {line}"
-            hint = "write both alike, or call one otherwise"
-            self._report("name-clash", what, where, hint, is_key=is_key)
-        spellings[name] = where
-
-    def _report(
-        self,
-        code: str,
-        message: str,
-        path: Path,
-        hint: str | None,
-        *,
-        is_key: bool = False,
-        severity: Severity = "error",
-    ) -> None:
-        found = self._document.diagnostic(
-            code, message, path, hint=hint, key=is_key, severity=severity
-        )
-        self.found.append(found)
 
 
 def _spelled(name: str) -> str:

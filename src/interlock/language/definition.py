@@ -1,4 +1,4 @@
-"""A definition: a machine document, compiled to a flat declaration.
+"""A definition: a document of a machine or a workflow, compiled to a flat declaration.
 
     definition = loads('''
     machine: toggle
@@ -13,9 +13,10 @@
 
 The same text gives the same digest, however the keys of its mappings are ordered; so does the same
 structure in Python. Passes: read with positions, schema, tree, fields, flat machine, expressions,
-analysis, determinism, declaration.
+analysis, determinism, declaration. A workflow's declaration is its lifecycle, and it has a plan.
 """
 
+import hashlib
 import json
 import os
 import sys
@@ -40,6 +41,9 @@ from interlock.language.expressions.properties import Properties
 from interlock.language.fields import check_fields, read_fields, required_in
 from interlock.language.findings import Findings
 from interlock.language.flatten import Branch, Flat, TooManyStates, flatten
+from interlock.language.flows.flow import compile_flow
+from interlock.language.flows.lifecycles import COMPENSATED_WORKFLOW, WORKFLOW
+from interlock.language.flows.plan import Plan
 from interlock.language.held import check_held
 from interlock.language.node import BUDGETS, Budgets
 from interlock.language.presence import check_presence, check_raised
@@ -52,7 +56,7 @@ STATES_MAX = 10_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Definition:
-    """A machine that was compiled. Equal digests mean the same machine.
+    """A machine or a workflow that was compiled. Equal digests mean the same.
 
     Attributes:
         name, version: as the document says.
@@ -60,10 +64,11 @@ class Definition:
         states: the flat states, in order, without the reserved ones.
         warnings: findings that do not keep it from being used.
         unproved: branches of which it was not proved that they exclude each other.
-        data: the fields that an instance keeps.
+        data: the fields that an instance keeps; of a workflow, its input.
         events: the payloads of the events that are declared; any other event has no fields.
         document: what was compiled, as JSON; `restore` reads it.
         flat: what the engine runs.
+        plan: the steps of a workflow; None of a machine.
     """
 
     name: str
@@ -78,6 +83,12 @@ class Definition:
     flat: Flat = field(repr=False)
     _declaration: str = field(repr=False)
     _expressions: Expressions = field(repr=False)
+    plan: Plan | None = field(default=None, repr=False)
+
+    @property
+    def kind(self) -> str:
+        """`machine` or `workflow`."""
+        return "machine" if self.plan is None else "workflow"
 
     @property
     def declaration(self) -> dict[str, Any]:
@@ -191,6 +202,11 @@ def restore(document: str) -> Definition:
         DefinitionError: it is no such text.
     """
     found = Findings(plain_document(document))
+    if is_workflow(found.document):
+        definition = _compile_workflow(found)
+        if definition is None:
+            raise DefinitionError(found.in_order())
+        return definition
     chart = read_chart(found.document.value, found.report)
     if found.has_errors:
         raise DefinitionError(found.in_order())
@@ -203,6 +219,17 @@ def restore(document: str) -> Definition:
 def is_machine(document: Document) -> bool:
     """Whether a document means to be a machine, well formed or not."""
     return isinstance(document.value, dict) and "machine" in document.value
+
+
+def is_definition(document: Document) -> bool:
+    """Whether a document means to be a machine or a workflow, well formed or not."""
+    return is_machine(document) or is_workflow(document)
+
+
+def is_workflow(document: Document) -> bool:
+    """Whether a document means to be a workflow, well formed or not."""
+    value = document.value
+    return isinstance(value, dict) and "workflow" in value and "machine" not in value
 
 
 def compile_document(
@@ -218,7 +245,10 @@ def compile_document(
         require_proof: whether it is a fault where the solver that a proof needs is missing.
     """
     found = Findings(document)
-    definition = _compile(found, prove, require_proof, states_max)
+    if is_workflow(document):
+        definition = _compile_workflow(found)
+    else:
+        definition = _compile(found, prove, require_proof, states_max)
     return definition, found.in_order()
 
 
@@ -260,6 +290,42 @@ def _compile(
         what = f"no way leads from `{state.path}` to a final state"
         found.warn("dead-end-state", what, state.where)
     return None if found.has_errors else _definition(found, flat, expressions, unproved)
+
+
+def _compile_workflow(found: Findings) -> Definition | None:
+    flow = compile_flow(found)
+    if flow is None:
+        return None
+    plan, written = flow.plan, found.document.value
+    lifecycle = COMPENSATED_WORKFLOW if plan.compensates else WORKFLOW
+    declaration, states = lifecycle.declaration(), lifecycle.states
+    flat = Flat(
+        initial=states[0],
+        leaves={state: (state,) for state in states},
+        active={state: frozenset({state}) for state in states},
+        final=frozenset(lifecycle.terminal),
+        branches=[],
+        entered=(),
+        hooks=(),
+        choices=[],
+        clashes=[],
+    )
+    meaning = canonical({"meaning": flow.meaning, "declaration": declaration})
+    return Definition(
+        name=flow.meaning["workflow"],
+        version=flow.meaning["version"],
+        digest=hashlib.sha256(meaning.encode()).hexdigest(),
+        states=tuple(states),
+        warnings=tuple(found.in_order()),
+        unproved=(),
+        data=plan.inputs,
+        events={},
+        document=canonical(written),
+        flat=flat,
+        _declaration=json.dumps(declaration, ensure_ascii=False, separators=(",", ":")),
+        _expressions=Expressions(plan.inputs, {}, dict.fromkeys(states, frozenset())),
+        plan=plan,
+    )
 
 
 def _flat(chart: Chart, found: Findings, states_max: int) -> Flat | None:

@@ -36,11 +36,15 @@ class Findings:
 
     def report_within(self, fault: ExpressionFault, text: str, where: Path) -> None:
         """Add a fault of an expression, at its place inside of the text."""
-        mark = self.document.mark_within(where, text, fault.offset)
-        found = self.document.source.diagnostic(
-            fault.code, fault.message, mark, path=where, hint=fault.hint
-        )
-        self.add(found)
+        self.report_at(fault.code, fault.message, (where, text, fault.offset), fault.hint)
+
+    def report_at(
+        self, code: str, message: str, at: tuple[Path, str, int], hint: str | None = None
+    ) -> None:
+        """Add a fault at a character of a text that stands at a place."""
+        where, text, offset = at
+        mark = self.document.mark_within(where, text, offset)
+        self.add(self.document.source.diagnostic(code, message, mark, path=where, hint=hint))
 
     @property
     def has_errors(self) -> bool:

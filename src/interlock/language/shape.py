@@ -2,10 +2,10 @@
 
 A validator says whether a document fits; this says why not, as an author would put it: of the
 alternatives at a place, the one that was meant is compared, and a key that has no meaning there is
-told from one that is misspelt. It knows as much of JSON Schema as `machine.schema.json` uses, but
-for the patterns of names, of which `names` says more.
+told from one that is misspelt. It knows as much of JSON Schema as ours use, but for the patterns of
+names, of which `names` says more, and for the bounds of numbers.
 
-    shape = fit(document, schema)
+    shape = fit(document, schema, MACHINE)
     shape.found     diagnostics, none if it fits
     shape.sound     the document without what was refused: whatever it holds is of its type; only
                     keys that have to be there may be missing
@@ -25,61 +25,88 @@ from interlock.language.document import Document
 
 Schema: TypeAlias = Mapping[str, Any]
 
-#: What authors used to other tools write, and the word that is meant here.
-NEIGHBOURS = {
-    "target": "to",
-    "dest": "to",
-    "cond": "when",
-    "condition": "when",
-    "if": "when",
-    "guards": "guard",
-    "entry": "on_enter",
-    "onentry": "on_enter",
-    "enter": "on_enter",
-    "exit": "on_exit",
-    "onexit": "on_exit",
-    "leave": "on_exit",
-    "actions": "do",
-    "action": "do",
-    "assign": "set",
-    "onDone": "on_done",
-    "else": "otherwise",
-    "default": "otherwise",
-    "transitions": "on",
-    "events": "on",
-    "context": "data",
-    "id": "machine",
-    "name": "machine",
-    "terminal": "final",
-    "delay": "after",
-    "timeout": "after",
-}
-#: Keys that stand in the wrong place, and what they are for.
-MISPLACED = {
-    "history": "add `type: history`",
-    "order": "only the regions of a parallel state, and `branches`, have an order",
-    "to": "transitions stand under `on`, `always` or `after`",
-    "on_done": "only a state with states inside is ever done",
-}
-#: Parts of the schema whose keys a hint can send an author to, and what they are called then.
-PLACES = {
-    "a machine": "the machine itself",
-    "a state without states inside": "a state",
-    "a state with states inside": "a state with states inside",
-    "a parallel state": "a parallel state",
-    "a final state": "a final state",
-    "a history state": "a history state",
-    "a branch": "a branch",
-    "a choice in order": "a choice in order",
-    "a timer for a moment": "a timer",
-}
-_STATES = tuple(PLACES)[1:6]
+
+class Vocabulary(NamedTuple):
+    """The words of one kind of document, for those who know other tools.
+
+    Attributes:
+        neighbours: what authors write who are used to other tools, and the word that is meant here.
+        misplaced: keys that stand in the wrong place, and what they are for.
+        places: titles of the parts of the schema whose keys a hint can send an author to, and what
+            they are called then.
+        word: what the alternatives are called that most of a document is made of.
+        alternatives: their titles; to the first two `misplaced` applies.
+    """
+
+    neighbours: Mapping[str, str]
+    misplaced: Mapping[str, str]
+    places: Mapping[str, str]
+    word: str
+    alternatives: tuple[str, ...]
+
+
+MACHINE = Vocabulary(
+    neighbours={
+        "target": "to",
+        "dest": "to",
+        "cond": "when",
+        "condition": "when",
+        "if": "when",
+        "guards": "guard",
+        "entry": "on_enter",
+        "onentry": "on_enter",
+        "enter": "on_enter",
+        "exit": "on_exit",
+        "onexit": "on_exit",
+        "leave": "on_exit",
+        "actions": "do",
+        "action": "do",
+        "assign": "set",
+        "onDone": "on_done",
+        "else": "otherwise",
+        "default": "otherwise",
+        "transitions": "on",
+        "events": "on",
+        "context": "data",
+        "id": "machine",
+        "name": "machine",
+        "terminal": "final",
+        "delay": "after",
+        "timeout": "after",
+    },
+    misplaced={
+        "history": "add `type: history`",
+        "order": "only the regions of a parallel state, and `branches`, have an order",
+        "to": "transitions stand under `on`, `always` or `after`",
+        "on_done": "only a state with states inside is ever done",
+    },
+    places={
+        "a machine": "the machine itself",
+        "a state without states inside": "a state",
+        "a state with states inside": "a state with states inside",
+        "a parallel state": "a parallel state",
+        "a final state": "a final state",
+        "a history state": "a history state",
+        "a branch": "a branch",
+        "a choice in order": "a choice in order",
+        "a timer for a moment": "a timer",
+    },
+    word="state",
+    alternatives=(
+        "a state without states inside",
+        "a state with states inside",
+        "a parallel state",
+        "a final state",
+        "a history state",
+    ),
+)
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "object": lambda value: isinstance(value, dict),
     "array": lambda value: isinstance(value, list),
     "string": lambda value: isinstance(value, str),
     "boolean": lambda value: isinstance(value, bool),
     "null": lambda value: value is None,
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
     # As JSON Schema has it, 1.0 is a whole number.
     "integer": lambda value: (
         not isinstance(value, bool)
@@ -112,9 +139,9 @@ _FEW = 6  # keys that a hint can name
 NOTHING: Final = _Nothing()
 
 
-def fit(document: Document, schema: Schema) -> Shape:
+def fit(document: Document, schema: Schema, vocabulary: Vocabulary) -> Shape:
     """Compare a document with a schema."""
-    fitting = _Fitting(document, schema)
+    fitting = _Fitting(document, schema, vocabulary)
     sound = fitting.fit(schema, document.value, ())
     return Shape(fitting.found, None if sound is NOTHING else sound, fitting.lost)
 
@@ -127,11 +154,12 @@ def as_written(document: Document, path: Path) -> str:
 
 
 class _Fitting:
-    def __init__(self, document: Document, schema: Schema) -> None:
+    def __init__(self, document: Document, schema: Schema, vocabulary: Vocabulary) -> None:
         self.found: list[Diagnostic] = []
         self.lost: set[str] = set()
         self._document = document
         self._schema = schema
+        self._vocabulary = vocabulary
 
     def fit(self, schema: Schema, value: Any, path: Path) -> Any:
         """Report what does not fit, and give the rest; `NOTHING`, where nothing is left."""
@@ -222,6 +250,8 @@ class _Fitting:
         if len(value) < kind.get("minItems", 0):
             self._wrong_type(kind, value, path)
             return NOTHING
+        if "items" not in kind:  # anything
+            return value
         found = [self.fit(kind["items"], one, (*path, n)) for n, one in enumerate(value)]
         if any(one is NOTHING for one in found):
             return NOTHING
@@ -263,12 +293,13 @@ class _Fitting:
         known = [*_keys(kind)]
         any_known = [*known, *(key for one in kinds for key in _keys(one))]
         title, elsewhere = kind.get("title", ""), self._elsewhere(key)
-        meant = NEIGHBOURS.get(key)
+        places = self._vocabulary.places
+        meant = self._vocabulary.neighbours.get(key)
         if meant not in any_known:
             meant = None
-            if elsewhere and title in PLACES:
+            if elsewhere and title in places:
                 what = f"`{key}` has no meaning in {title}"
-                why = _place_hint(kind, key, elsewhere)
+                why = self._place_hint(kind, key, elsewhere)
                 self._report("unknown-key", what, path, why, is_key=True)
                 return None
             meant = _near(key, known) or _near(key, any_known)
@@ -284,11 +315,24 @@ class _Fitting:
     def _elsewhere(self, key: str) -> list[str]:
         """List the parts of the schema in which a key has a meaning, as a hint calls them."""
         parts = [self._schema, *self._schema["$defs"].values()]
+        places = self._vocabulary.places
         return [
-            PLACES[part["title"]]
+            places[part["title"]]
             for part in parts
-            if part.get("title") in PLACES and key in part["properties"]
+            if part.get("title") in places and key in part["properties"]
         ]
+
+    def _place_hint(self, kind: Schema, key: str, elsewhere: list[str]) -> str:
+        """Say why a key has no meaning in a part of the schema that has a title."""
+        _, misplaced, _, word, alternatives = self._vocabulary
+        if kind["title"] in alternatives:
+            if kind["title"] in alternatives[:2] and key in misplaced:
+                return misplaced[key]
+            if any(word in place for place in elsewhere):
+                return _sentence(kind["description"])
+        elif f"a {word}" in elsewhere:
+            return f"it belongs to a {word}"
+        return f"it belongs to {_either(elsewhere)}"
 
     def _missing_key(self, key: str, value: Mapping[str, Any], path: Path) -> None:
         hint = None
@@ -338,18 +382,6 @@ class _Fitting:
 def _keys(kind: Schema) -> Iterable[str]:
     keys: Mapping[str, Any] = kind.get("properties", {})
     return keys
-
-
-def _place_hint(kind: Schema, key: str, elsewhere: list[str]) -> str:
-    """Say why a key has no meaning in a part of the schema that has a title."""
-    if kind["title"] in _STATES:
-        if kind["title"] in _STATES[:2] and key in MISPLACED:
-            return MISPLACED[key]
-        if any("state" in place for place in elsewhere):
-            return _sentence(kind["description"])
-    elif "a state" in elsewhere:
-        return "it belongs to a state"
-    return f"it belongs to {_either(elsewhere)}"
 
 
 @lru_cache(maxsize=4096)

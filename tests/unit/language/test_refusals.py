@@ -8,7 +8,7 @@ import pytest
 from interlock.language.definition import compile_document, define, loads
 from interlock.language.diagnostic import DefinitionError, Diagnostic
 from interlock.language.document import read_document
-from interlock.language.shape import NEIGHBOURS
+from interlock.language.shape import MACHINE
 
 HEAD = "machine: m\ninitial: a\nstates:\n  a: "
 DATA = "data: {x: {type: date-time}, d: {type: string}}\n"
@@ -113,7 +113,7 @@ def test_a_fault_of_a_state_has_its_code_its_place_and_a_hint(
     refused(f"{HEAD}{state}\n{DATA}", code, place, said)
 
 
-@pytest.mark.parametrize(("word", "meant"), NEIGHBOURS.items())
+@pytest.mark.parametrize(("word", "meant"), MACHINE.neighbours.items())
 def test_the_words_of_other_tools_are_known(word: str, meant: str) -> None:
     places = [
         f"{HEAD}{{{word}: x}}\n",

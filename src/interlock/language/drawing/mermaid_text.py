@@ -35,7 +35,8 @@ def _inside(box: Box, arrows: dict[Box, list[Arrow]]) -> Iterator[str]:
             yield f'state "{entities(child.label)}" as {child.id}'
     yield from (f"[*] --> {first.id}" for first in box.starts)
     for arrow in arrows.get(box, ()):
-        label = entities(arrow.action) + (f" [{entities(arrow.test)}]" if arrow.test else "")
+        test = f"[{entities(arrow.test)}]" if arrow.test else ""
+        label = " ".join(filter(None, (entities(arrow.action), test)))
         colon = f" : {label}" if label else ""
         yield f"{arrow.source.id} --> {arrow.target.id}{colon}"
     yield from (f"{child.id} --> [*]" for child in box.children if child.kind == "final")

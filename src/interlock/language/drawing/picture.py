@@ -1,7 +1,8 @@
 """What a drawing shows: boxes inside each other, and arrows between them.
 
-A definition gives the tree that its author wrote, a declaration its flat states. Every format is
-written from a picture, so all of them show the same. The reserved `superseded` is in no tree.
+A machine gives the tree that its author wrote, a workflow its steps, a declaration its flat states.
+Every format is written from a picture, so all of them show the same. The reserved `superseded` is
+in no tree.
 """
 
 import json
@@ -12,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 from interlock.language.chart import State, Transition, read_chart
 from interlock.language.condition import ALWAYS, text
 from interlock.language.definition import Definition
+from interlock.language.flows.plan import Plan, Step, Wait
 
 Kind: TypeAlias = Literal["plain", "parallel", "final", "history"]
 
@@ -69,7 +71,9 @@ class Arrow:
 
     @property
     def label(self) -> str:
-        return f"{self.action} [{self.test}]" if self.test else self.action
+        if not self.test:
+            return self.action
+        return f"{self.action} [{self.test}]" if self.action else f"[{self.test}]"
 
     @property
     def around(self) -> Box:
@@ -89,6 +93,8 @@ class Picture:
 def picture_of(drawn: Definition | Mapping[str, Any]) -> Picture:
     """Make the picture of a definition, or of a well-formed declaration."""
     if isinstance(drawn, Definition):
+        if drawn.plan is not None:
+            return of_plan(drawn.name, drawn.plan)
         return of_document(json.loads(drawn.document))
     return of_declaration(drawn)
 
@@ -110,6 +116,37 @@ def of_declaration(declaration: Mapping[str, Any]) -> Picture:
         for one in declaration["transitions"]
     )
     return Picture(whole, tuple(arrows))
+
+
+def of_plan(name: str, plan: Plan) -> Picture:
+    """Make the picture of a workflow: its steps, and which of them need which."""
+    whole = Box("whole", "", name)
+    boxes = {
+        step.name: Box(f"s{number}", step.name, _step_label(step), parent=whole)
+        for number, step in enumerate(plan.steps.values())
+    }
+    whole.children = [*boxes.values()]
+    whole.starts = [boxes[step.name] for step in plan.steps.values() if not step.needs]
+    arrows = (
+        Arrow(
+            boxes[needed],
+            boxes[step.name],
+            "any" if step.needs_any and len(step.needs) > 1 else "",
+            step.when.source if step.when is not None else "",
+        )
+        for step in plan.steps.values()
+        for needed in step.needs
+    )
+    return Picture(whole, tuple(arrows))
+
+
+def _step_label(step: Step) -> str:
+    """Name a step, and what it is beside a plain call."""
+    told = [step.work.reason] if isinstance(step.work, Wait) else []
+    told += ["each"] if step.fan_out else []
+    told += ["repeated"] if step.repeat else []
+    told += ["undone"] if step.undo else []
+    return f"{step.name} ({', '.join(told)})" if told else step.name
 
 
 def of_document(document: Mapping[str, Any]) -> Picture:

@@ -10,6 +10,10 @@ kind. Then three things that CEL has not are put into its terms:
   a scale of 4. So sums, products and comparisons are exact, and what does not fit into 64 bits is
   an error at run time, never a rounded value. Quotients are refused.
 - `has(data.due_at)` is a variable of its own, `present.data.due_at`.
+
+What is of any type is JSON that nobody declared. It may be looked into, asked whether it is true,
+or whether it equals something; to reckon with it, or to order it, an expression says what it is:
+`int(x)`. If it then is not, that is an error at run time.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,6 +25,7 @@ from interlock.core.text import clipped, nearest
 from interlock.language.expressions.evaluator import literal
 from interlock.language.expressions.literals import span
 from interlock.language.expressions.properties import (
+    ANY,
     BOOLEAN,
     DATE_TIME,
     DIGITS_MAX,
@@ -77,10 +82,10 @@ _LOOPS = ("exists", "all", "exists_one")
 _METHODS = (*_TEXT, *_CALENDAR, *_CLOCK, *_LOOPS, "size")
 # What each conversion takes.
 _CONVERSIONS: dict[str, tuple[Type, tuple[str, ...]]] = {
-    "int": (INTEGER, ("integer", "number", "string", "date-time")),
-    "double": (NUMBER, ("integer", "number", "string")),
-    "string": (STRING, ("integer", "number", "string", "boolean", "date-time", "duration")),
-    "timestamp": (DATE_TIME, ("string", "integer", "date-time")),
+    "int": (INTEGER, ("integer", "number", "string", "date-time", "any")),
+    "double": (NUMBER, ("integer", "number", "string", "any")),
+    "string": (STRING, ("integer", "number", "string", "boolean", "date-time", "duration", "any")),
+    "timestamp": (DATE_TIME, ("string", "integer", "date-time", "any")),
     "duration": (DURATION, ("string",)),
 }
 _FUNCTIONS = (*_CONVERSIONS, "size", "has")
@@ -184,6 +189,8 @@ class Checker:
         if not isinstance(node, Member) or (before := self.chain(node.operand)) is None:
             return None
         path, owner, absent = before
+        if owner == ANY:
+            return None  # the evaluator looks into it
         type_, optional = _field(node, owner, ".".join(path))
         path = (*path, node.field)
         return path, type_, absent | {".".join(path)} if optional else absent
@@ -271,7 +278,7 @@ class Checker:
 
     def truth(self, node: Node, facts: Facts, what: str) -> Typed:
         found = self.value(node, facts)
-        if found.type != BOOLEAN:
+        if found.type not in (BOOLEAN, ANY):
             _type_fault(node, f"{what} is true or false, but {_shown(found)} is {_a(found.type)}")
         return found
 
@@ -320,6 +327,8 @@ class Checker:
 
     def index(self, node: Index, facts: Facts) -> Typed:
         owner, index = self.check(node.operand, facts), self.value(node.index, facts)
+        if owner.type == ANY and index.type in (INTEGER, STRING, ANY):
+            return Typed(node, f"{owner.within(TIGHT)}[{index.text}]", TIGHT, ANY)
         if owner.type.of is None:
             hint = "fields are named with a point" if owner.type.name == "object" else None
             _type_fault(node, f"{_shown(owner)} is {_a(owner.type)}, which has no index", hint)
@@ -350,6 +359,8 @@ class Checker:
         for part in parts[1:]:
             if part.type.name != parts[0].type.name:
                 _mixed(node, parts[0], part)
+        if names == {"any"} and not isinstance(node, Choice):
+            _unsaid(node, parts[0])
         return parts
 
     def as_number(self, part: Typed) -> Typed:
@@ -395,13 +406,20 @@ class Checker:
         for one, other in ((left, right), (right, left)):
             _within_enum(one.type, other)
         equality = node.operator in ("==", "!=")
-        one, other = self.same(node, [left, right])
+        one, other = self.pair(node, left, right) if equality else self.same(node, [left, right])
         if one.type.name not in _ORDERED and not equality:
             _type_fault(node, f"`{node.operator}` does not compare {_many(one.type)}")
         if one.type.of is not None and one.type.of.name in ("object", "array"):
             _type_fault(node, f"`{node.operator}` does not compare {_many(one.type)}")
         text = f"{one.within(COMPARE)} {node.operator} {other.within(SUM)}"
         return Typed(node, text, COMPARE, BOOLEAN)
+
+    def pair(self, node: Binary, left: Typed, right: Typed) -> list[Typed]:
+        """Bring two values to one type, to ask whether they are equal."""
+        kinds = {left.type.name, right.type.name}
+        if "any" in kinds and kinds <= {"any", "boolean", "integer", "number", "string"}:
+            return [left, right]
+        return self.same(node, [left, right])
 
     def inside(self, node: Binary, facts: Facts) -> Typed:
         left = self.value(node.left, facts)
@@ -413,6 +431,9 @@ class Checker:
             right = f"[{', '.join(element.text for element in elements)}]"
         else:
             many = self.value(node.right, facts)
+            if many.type == ANY and left.type in (ANY, INTEGER, STRING, BOOLEAN):
+                text = f"{left.within(COMPARE)} in {many.within(SUM)}"
+                return Typed(node, text, COMPARE, BOOLEAN)
             if (of := many.type.of) is None:
                 what = f"{_shown(many)} is {_a(many.type)}"
                 hint = "write `text.contains(part)`" if many.type == STRING else None
@@ -445,6 +466,8 @@ class Checker:
         elif names[0] != names[1]:
             _mixed(node, left, right)
         kind = left.type.name
+        if kind == "any":
+            _unsaid(node, left)
         if operator == "+" and kind == "string":
             if self.loops:
                 _type_fault(node, "texts are not joined inside of a loop")
@@ -458,6 +481,8 @@ class Checker:
 
     def decimal(self, node: Binary, left: Typed, right: Typed) -> Typed:
         operator, level = node.operator, LEVELS[node.operator]
+        if ANY in (left.type, right.type):
+            _mixed(node, left, right)
         if operator in ("/", "%"):
             hint = "multiply the other side instead: `a > b * 2` for `a / 2 > b`"
             _type_fault(node, f"`{operator}` is not exact, so decimals have none", hint)
@@ -517,7 +542,7 @@ class Checker:
         _type_fault(node, f"unknown function `{clipped(function)}`", hint)
 
     def size(self, node: Call, of: Typed) -> Typed:
-        if of.type.name not in ("string", "array"):
+        if of.type.name not in ("string", "array", "any"):
             message = f"`size` is of a text or an array, but {_shown(of)} is {_a(of.type)}"
             _type_fault(node, message)
         return Typed(node, f"size({of.text})", TIGHT, INTEGER)
@@ -572,7 +597,8 @@ class Checker:
 
     def loop(self, node: Call, target: Node, facts: Facts) -> Typed:
         many = self.check(target, facts)
-        if (of := many.type.of) is None:
+        of = ANY if many.type == ANY else many.type.of
+        if of is None:
             message = f"`{node.function}` goes through an array, but {_shown(many)} is"
             _type_fault(node, f"{message} {_a(many.type)}")
         if len(node.arguments) != 2 or not isinstance(node.arguments[0], Name):
@@ -616,6 +642,8 @@ def fitted(checker: Checker, found: Typed, wants: Type) -> Typed:
         return checker.as_decimal(found, max(_scale(found), wants.scale))
     if wants.name == "string" and wants.enum is not None:
         _within_enum(wants, found)
+    if found.type == ANY:
+        return found
     fits = found.type.name == wants.name and (
         wants.of is None or found.type.of is None or found.type.of.name == wants.of.name
     )
@@ -642,6 +670,8 @@ def _absent(node: Node, name: str) -> NoReturn:
 
 def _field(node: Member, owner: Type, what: str) -> tuple[Type, bool]:
     """Give the type of a field, and whether it may be absent."""
+    if owner == ANY:
+        return ANY, False
     if (found := owner.fields.get(node.field)) is not None:
         return found
     name = clipped(node.field)
@@ -724,7 +754,15 @@ def _within_enum(type_: Type, value: Typed) -> None:
         _type_fault(value.node, f"`{clipped(text)}` is not one of the values it can have", hint)
 
 
+def _unsaid(node: Node, part: Typed) -> NoReturn:
+    hint = f"such as `int({_source(part.node)})` or `string({_source(part.node)})`"
+    _type_fault(node, f"`{_sign(node)}` needs to be told what {_shown(part)} is", hint)
+
+
 def _mixed(node: Node, one: Typed, other: Typed) -> NoReturn:
+    for part in (one, other):
+        if part.type == ANY:
+            _unsaid(node, part)
     kinds = f"{_a(one.type)} and {_a(other.type)}"
     hint = None
     if {one.type, other.type} == {DATE_TIME, STRING}:
@@ -795,6 +833,8 @@ def _written(node: Node) -> bool:
 
 
 def _a(type_: Type) -> str:
+    if type_ == ANY:
+        return "of no declared type"
     article = "an" if type_.name[0] in "aeiou" else "a"
     return f"{article} {type_}"
 

@@ -13,8 +13,8 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, TypeAlias
 
-# Name and type of each: bool, int, double, string, timestamp, duration, `map` (of anything by a
-# text) or `list ` and one of these.
+# Name and type of each: bool, int, double, string, timestamp, duration, dyn (whatever it is), `map`
+# (of anything by a text) or `list ` and one of these.
 Variables: TypeAlias = tuple[tuple[str, str], ...]
 
 
@@ -112,6 +112,8 @@ def _environment(variables: Variables) -> Any:
 def _type(types: Any, kind: str) -> Any:
     if kind == "map":
         return types.Map(types.STRING, types.DYN)
+    if kind == "dyn":
+        return types.DYN
     if kind.startswith("list "):
         return types.List(_type(types, kind.removeprefix("list ")))
     return types(kind)

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
 from math import isfinite
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from interlock.core.text import clipped
 from interlock.language.expressions.cel_ast import Node as Tree
@@ -43,7 +43,15 @@ from interlock.language.expressions.properties import (
     units,
     written,
 )
-from interlock.language.expressions.syntax import ExpressionFault, parse
+from interlock.language.expressions.syntax import (
+    INT_MAX,
+    INT_MIN,
+    ExpressionFault,
+    Member,
+    Name,
+    Node,
+    parse,
+)
 
 __all__ = ["Expression", "ExpressionError", "ExpressionFault", "Scope", "compile_expression"]
 
@@ -66,6 +74,7 @@ _SIGNATURES = {
     "date-time": "timestamp",
     "duration": "duration",
     "object": "map",
+    "any": "dyn",
 }
 
 _Read: TypeAlias = Callable[[object], object]
@@ -82,6 +91,21 @@ class ExpressionError(Exception):
     def __init__(self, message: str, source: str) -> None:
         super().__init__(message)
         self.source = source
+
+
+class Rooted(Protocol):
+    """What says what an expression may name.
+
+    Attributes:
+        roots: each name that may stand first, with its type.
+        present: see `Scope`.
+    """
+
+    @property
+    def roots(self) -> Mapping[str, Type]: ...
+
+    @property
+    def present(self) -> frozenset[str]: ...
 
 
 @dataclass(frozen=True)
@@ -186,7 +210,27 @@ class Expression:
         return _writer(self.type)
 
 
-def compile_expression(text: str, scope: Scope, *, wants: Type | None = BOOLEAN) -> Expression:
+def path_of(text: str, scope: Rooted) -> tuple[tuple[str, ...], Type] | None:
+    """Give the path that a text is nothing but, if it leads to an object or to any JSON.
+
+    Raises:
+        ExpressionFault: it is no expression, or what it names is not there.
+    """
+    checker = Checker(scope.roots, failure)
+    node: Node = parse(text)
+    within: list[str] = []  # of what may be any JSON
+    while isinstance(node, Name | Member):
+        if (found := checker.chain(node)) is not None:
+            path, type_, absent = found
+            leads = type_.name == "any" or (type_.name == "object" and not within)
+            return ((*path, *reversed(within)), type_) if leads and not absent else None
+        assert isinstance(node, Member)  # a name is always found
+        within.append(node.field)
+        node = node.operand
+    return None
+
+
+def compile_expression(text: str, scope: Rooted, *, wants: Type | None = BOOLEAN) -> Expression:
     """Compile a text for a place that wants a value of some type; None wants any.
 
     Raises:
@@ -222,6 +266,8 @@ def _reader(type_: Type, *, nested: bool = False) -> _Read:
         return lambda value: units(value, scale)
     if type_.name == "array" and type_.of is not None:
         return _array_reader(_reader(type_.of, nested=nested))
+    if type_.name == "any":
+        return _plain
     if type_.name == "object":
         fields = {name: _reader(inner, nested=True) for name, (inner, _) in type_.fields.items()}
         return _object_reader(fields)
@@ -259,6 +305,8 @@ def _writer(type_: Type) -> Callable[[Any], Any]:
             return _utc
         case "number":
             return _finite
+        case "any":
+            return _written
         case "array" if type_.of is not None:
             write = _writer(type_.of)
             return lambda value: [write(item) for item in value]
@@ -267,6 +315,24 @@ def _writer(type_: Type) -> Callable[[Any], Any]:
             return lambda value: {name: writers[name](item) for name, item in value.items()}
         case _:
             return _same
+
+
+def _plain(value: object) -> object:
+    """Hand over JSON as it is: the evaluator's whole numbers have 64 bits."""
+    if type(value) is int and not INT_MIN <= value <= INT_MAX:
+        raise ValueError(f"{clipped(value)} does not fit into 64 bits")
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+def _written(value: Any) -> Any:
+    """Write down what nobody has said the type of."""
+    if isinstance(value, Mapping):
+        return {name: _written(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_written(item) for item in value]
+    return _finite(value) if isinstance(value, float) else value
 
 
 def _finite(value: float) -> float:

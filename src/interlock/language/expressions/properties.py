@@ -51,7 +51,8 @@ class Type:
     """What kind of value stands somewhere, for the checker of expressions.
 
     Attributes:
-        name: boolean, integer, number, string, decimal, date-time, duration, array or object.
+        name: boolean, integer, number, string, decimal, date-time, duration, array, object, or
+            any: JSON of which nobody has said what it is, such as what an activity gives.
         of: what an array holds.
         fields: of an object: name -> type, and whether it may be absent.
         scale: of a decimal: digits after the point.
@@ -74,6 +75,7 @@ NUMBER = Type("number")
 STRING = Type("string")
 DATE_TIME = Type("date-time")
 DURATION = Type("duration")
+ANY = Type("any")
 
 # Which keys a property of each type may have, besides those that any may have.
 _ANY = ("type", "default", "optional", "description")

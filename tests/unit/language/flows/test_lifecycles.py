@@ -7,8 +7,8 @@ import pytest
 import interlock
 from interlock.core.declaration import check_declaration
 from interlock.core.text import LIMITS
+from interlock.language.flows.lifecycles import ACTIVITY, COMPENSATED_WORKFLOW, WORKFLOW, Lifecycle
 from interlock.store.store import Store
-from interlock.workflow.lifecycles import ACTIVITY, COMPENSATED_WORKFLOW, WORKFLOW, Lifecycle
 
 # WF-006 section 8: every line of the matrix, what it allows and what it does not.
 WORKFLOW_MATRIX = """

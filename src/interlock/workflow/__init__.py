@@ -1,1 +1,0 @@
-"""Workflows: activities that survive crashes, waits, and compensation, on the engine."""
