@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @json_option
 @pass_session
 def check(session: Session, files: tuple[str, ...], require_proof: bool, no_proof: bool) -> None:
-    """Check machines, workflows and declarations in files; - is stdin.
+    """Check machines, workflows and declarations; - is stdin.
 
     All faults are shown, each at its place in the file. Branches of a choice are proved to exclude
     each other, which may need the solver of interlock[prove].
@@ -135,7 +135,7 @@ def _show(file: str, summary: dict[str, Any] | None, found: "list[Diagnostic]") 
 @json_option
 @pass_session
 def draw(session: Session, file: str, format: str) -> None:
-    """Draw a machine, workflow or declaration, or make an image.
+    """Draw a machine, a workflow or a declaration.
 
     \b
     Example:
@@ -156,7 +156,7 @@ def draw(session: Session, file: str, format: str) -> None:
 @json_option
 @pass_session
 def schema(session: Session, kind: str) -> None:
-    """Print the JSON Schema for editors.
+    """Print the JSON Schema of documents, for editors.
 
     \b
     Example:
