@@ -187,6 +187,91 @@ def test_a_savepoint_is_a_hooks_to_make(shop: Shop, send: Send) -> None:
     assert shop.rows() == []
 
 
+def test_no_hook_goes_back_to_a_savepoint_of_an_earlier_one(shop: Shop, send: Send) -> None:
+    """It would take the entry between them away, and the event would be acknowledged."""
+    odd = [False]
+
+    def jot(tx: Tx) -> None:
+        if odd[0]:
+            tx.connection.execute("SAVEPOINT mine")
+
+    def reserve(tx: Tx) -> None:
+        if odd[0]:
+            tx.connection.execute("ROLLBACK TO SAVEPOINT mine")
+
+    order = orders.begin(orders.engine_of(shop.store, jot=jot, reserve=reserve))
+    send(order, "submit", {"qty": 3})
+    before = shop.stands(order.id)
+    odd[0] = True
+    with pytest.raises(interlock.HookFailed):
+        send(order, "again")
+    assert shop.stands(order.id) == before
+    odd[0] = False
+    assert send(order, "again") == "open"
+    assert shop.store.verify().ok
+
+
+@pytest.mark.parametrize("hook", ["jot", "reserve"])
+def test_a_rollback_by_a_conflict_is_seen_whatever_is_begun_after_it(
+    shop: Shop, send: Send, hook: str
+) -> None:
+    if shop.mark != "?":
+        pytest.skip("PostgreSQL has no ON CONFLICT ROLLBACK")
+    odd = [False]
+
+    def end(tx: Tx) -> None:
+        if odd[0]:
+            with suppress(sqlite3.IntegrityError):
+                tx.connection.execute("INSERT OR ROLLBACK INTO once VALUES (1), (1)")
+            tx.connection.execute("SAVEPOINT mine")
+
+    with closing(shop.connect()) as connection:
+        connection.execute("CREATE TABLE once (n INTEGER PRIMARY KEY)")
+    order = orders.begin(orders.engine_of(shop.store, **{hook: end}))
+    send(order, "submit", {"qty": 3})
+    before = shop.stands(order.id)
+    odd[0] = True
+    with pytest.raises(interlock.StorageFailure, match="must not"):
+        send(order, "again")
+    assert shop.stands(order.id) == before
+    odd[0] = False
+    assert send(order, "again") == "open"
+    assert shop.store.verify().ok
+
+
+@pytest.mark.parametrize("change", ["ALTER TABLE kept ADD COLUMN more TEXT", "DEALLOCATE ALL"])
+def test_what_a_hook_has_prepared_is_let_go_when_it_fails(shop: Shop, change: str) -> None:
+    """One event may fail by it; the next does not."""
+    if shop.mark == "?":
+        pytest.skip("SQLite compiles again what was altered")
+    due: list[str] = []
+
+    def jot(tx: Tx) -> None:
+        if due:
+            tx.connection.execute(due.pop())
+        tx.connection.execute("SELECT * FROM kept").fetchall()
+
+    with closing(shop.connect()) as connection:
+        connection.execute("CREATE TABLE kept (id TEXT)")
+        connection.commit()
+    order = orders.begin(orders.engine_of(shop.store, jot=jot))
+    order.send("submit", {"qty": 3})
+    for _ in range(3):
+        for _ in range(8):
+            assert order.send("again") == "open"
+        if change == "DEALLOCATE ALL":
+            due.append(change)
+        else:
+            with closing(shop.connect()) as connection:
+                connection.execute(change)
+                connection.commit()
+            change = change.replace("more", "more_")
+        with suppress(interlock.HookFailed, interlock.StorageFailure):
+            order.send("again")
+        assert order.send("again") == "open"
+    assert shop.store.verify().ok
+
+
 def test_a_plain_call_within_a_hook_is_refused_at_once(shop: Shop, send: Send) -> None:
     """It would wait for the transaction that waits for it."""
     other = shop.store.instantiate(TOGGLE)

@@ -301,11 +301,12 @@ states: {a: {on_exit: [one], on_enter: [two], on: {go: {to: a, do: [one]}, stay:
         order = engine.start(definition)
         order.send("go")
         assert wire.of(order.send, "stay") == [
-            ["BEGIN", "lock_snapshot", "calling"],
-            ["called", "append_entry", "COMMIT"],
+            ["BEGIN", "lock_snapshot", "calling", "mark"],
+            ["unmark", "called", "append_entry", "COMMIT"],
         ]
         assert wire.of(order.send, "go") == [
-            ["BEGIN", "lock_snapshot", "calling"],
-            ["called", "append_entry", "calling"],
-            ["called", "COMMIT"],
+            ["BEGIN", "lock_snapshot", "calling", "mark"],
+            ["unmark", "mark"],
+            ["unmark", "called", "append_entry", "calling", "mark"],
+            ["unmark", "called", "COMMIT"],
         ]

@@ -43,7 +43,8 @@ class Channel:
     """
 
     def __init__(self, connection: "Bounded | AsyncBounded") -> None:
-        connection._prepared = Preparing()
+        self._connection = connection
+        self._preparing = connection._prepared = Preparing()
         self._pgconn = connection.pgconn
         self._prepared: dict[str, bytes] = {}  # what each statement is called on the server
         self._count = 0  # of all that was ever prepared: no name is given twice
@@ -115,9 +116,12 @@ class Channel:
         """End a transaction without its effects.
 
         Past psycopg, which would then have the server forget every statement that was prepared.
+        What it prepared itself is let go, as it would be: that may be why the transaction failed.
         """
         self._pgconn.send_query(b"ROLLBACK")
         _checked((yield from execute(self._pgconn)))
+        self._preparing.clear()
+        yield from self._preparing.maintain_gen(self._connection)
 
 
 class Preparing(PrepareManager):

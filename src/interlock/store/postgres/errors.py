@@ -35,7 +35,6 @@ _KINDS = {
     "0A000": _Kind("conflict", "the schema was changed meanwhile", retryable=True),
     "23": _REFUSED,
     "26000": _Kind("conflict", "prepared statements were let go meanwhile", retryable=True),
-    "22012": _ENDED,  # what is sent after calls divides by nothing then
     "25006": _READ_ONLY,
     "25P01": _ENDED,
     "25P02": _Kind("failed", "a statement failed before, and its error was passed over"),

@@ -21,15 +21,15 @@ def _plain(name: str, sql: str) -> Bound:
 
 _READ = _plain("BEGIN READ", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 _BEGIN, _COMMIT = _plain("BEGIN", "BEGIN"), _plain("COMMIT", "COMMIT")
-# Around calls. Who commits while `interlock.calling` is on has all of it rolled back, by a trigger
-# of instances. The setting ends with its transaction, so where it is not on any more, a call has
-# ended that and begun another: then the division fails.
-_CALLING = _plain("calling", "SELECT set_config('interlock.calling', 'on', true)")
-_CALLED = _plain(
-    "called",
-    "SELECT 1 / (current_setting('interlock.calling', true) = 'on')::int,"
-    " set_config('interlock.calling', 'off', true)",
+# Around a call. Who commits while `interlock.calling` is on has all of it rolled back, by a trigger
+# of instances; and a savepoint that is still there afterwards says that nobody did, and lets go of
+# those that were made meanwhile: the next call must not go back to them.
+_MARK, _UNMARK = (
+    _plain("mark", "SAVEPOINT interlock_call"),
+    _plain("unmark", "RELEASE SAVEPOINT interlock_call"),
 )
+_CALLING = _plain("calling", "SELECT set_config('interlock.calling', 'on', true)")
+_CALLED = _plain("called", "SELECT set_config('interlock.calling', 'off', true)")
 
 
 class Sent(NamedTuple):
@@ -46,7 +46,7 @@ class Sent(NamedTuple):
     def answering(self) -> int:
         """Which of them gives the rows: the last but for a COMMIT or what a call asks for."""
         last = len(self.statements) - 1
-        while last and self.statements[last] in (_COMMIT, _CALLING):
+        while last and self.statements[last] in (_COMMIT, _CALLING, _MARK):
             last -= 1
         return last
 
@@ -95,8 +95,10 @@ def writing(queries: Mapping[str, Query], plan: Plan[T], *, holds: bool) -> Sess
         while True:
             if isinstance(statement, Call):
                 if not calling:
-                    yield Sent([*([] if begun else [_BEGIN]), *owed, _CALLING])
-                    begun, calling, owed = True, True, []
+                    yield Sent([*([] if begun else [_BEGIN]), *owed, _CALLING, _MARK])
+                elif owed:  # of a call before it
+                    yield Sent([*owed, _MARK])
+                begun, calling, owed = True, True, [_UNMARK]
                 statement = plan.send((yield statement))
                 continue
             if not statement.rows:
@@ -119,7 +121,7 @@ def writing(queries: Mapping[str, Query], plan: Plan[T], *, holds: bool) -> Sess
                     owed.append(_COMMIT)
                 calling = statement.calls and begun
                 if calling:
-                    owed.append(_CALLING)
+                    owed += [_CALLING, _MARK]
                 sent, owed = owed, []
                 found = yield Sent(sent, commits)
                 begun = begun and not commits

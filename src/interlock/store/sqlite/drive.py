@@ -87,14 +87,16 @@ def _call(connection: sqlite3.Connection, call: Call, database: Placed) -> objec
     """Call a function with the connection, and see that it does not end the transaction.
 
     To commit would leave half of what is being done, so both are denied; a caller's own authorizer
-    is set aside meanwhile, and is gone.
+    is set aside meanwhile, and is gone. A savepoint that is still there afterwards says that no way
+    around was found, and lets go of those that were made meanwhile.
     """
     ward = database.ward_of(connection) or _set.get(id(connection))
     lent = ward is None
     if ward is None:
         ward = _set[id(connection)] = Ward()
         connection.set_authorizer(ward)
-    outer, tried = ward.tried, list[int]()
+    cursor, outer, tried = sqlite3.Cursor(connection), ward.tried, list[int]()
+    cursor.execute("SAVEPOINT interlock_call")
     ward.tried = tried
     try:
         with calling(database, connection):
@@ -108,6 +110,12 @@ def _call(connection: sqlite3.Connection, call: Call, database: Placed) -> objec
         if lent:
             del _set[id(connection)]
             connection.set_authorizer(None)
-    if tried or not connection.in_transaction:  # as after INSERT OR ROLLBACK
+    if tried or not connection.in_transaction:
         raise ended(database.where)
+    try:
+        cursor.execute("RELEASE interlock_call")
+    except sqlite3.OperationalError as error:  # as after INSERT OR ROLLBACK, and another begun
+        if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
+            raise
+        raise ended(database.where) from error
     return answer
