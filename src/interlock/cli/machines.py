@@ -232,7 +232,7 @@ def tick(session: Session, limit: int | None, engine: str | None) -> None:
     Example:
       interlock tick --engine shop.machines:engine
     """
-    with _engine(session, engine) as runs:
+    with _engine(session, engine) as runs, _warnings_noted():
         fired = runs.tick(limit=limit)
     if session.json:
         say_json({"fired": fired})

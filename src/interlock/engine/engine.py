@@ -56,6 +56,9 @@ _OF_ONE = ("unreadable", "damaged", "refused", "failed")
 
 F = TypeVar("F", bound=Callable[..., object])
 
+#: By thread: the instances, of whatever engine, whose moves have called a hook that is not done.
+_moving = threading.local()
+
 
 class Engine:
     """Runs definitions on a store. Safe to share between threads.
@@ -82,7 +85,6 @@ class Engine:
         self._guards: dict[str, Guard] = {}
         self._programs: dict[str, Program] = {}
         self._lock = threading.Lock()
-        self._moving = threading.local()
         self._events = self.runs.group(partial(send_each, self, self.runs.context))
 
     # What definitions name
@@ -92,17 +94,23 @@ class Engine:
 
         It is given a `Tx`, within the transaction of the fire; what it raises undoes all of that.
         """
-        return partial(self._register, self._hooks, "hook", name)
+        return self._registering(self._hooks, "hook", name)
 
     def guard(self, name: str) -> Callable[[F], F]:
         """Register a function under the name by which `when: {check: NAME}` asks it.
 
         It is given a `Tx` and gives True or False; anything else, or an error, is `guard-error`.
         """
-        return partial(self._register, self._guards, "guard", name)
+        return self._registering(self._guards, "guard", name)
+
+    def _registering(self, kept: dict[str, Any], what: str, name: object) -> Callable[[F], F]:
+        if callable(name):
+            why = f'it is registered under a name: `@engine.{what}("…")`'
+            raise InvalidRequest(f"a {what} has a name of its own; {why}", argument="name")
+        told = check_text("name", name, self.runs.context.limits.name_bytes)
+        return partial(self._register, kept, what, told)
 
     def _register(self, kept: dict[str, Any], what: str, name: str, function: F) -> F:
-        check_text("name", name, self.runs.context.limits.name_bytes)
         given: Any = function
         if not callable(given) or inspect.iscoroutinefunction(given):
             why = "it is called within a transaction, and cannot be awaited"
@@ -282,14 +290,19 @@ class Engine:
             raise InvalidRequest("`limit` is a whole number from 1", argument="limit")
         until = to_microseconds(self.runs.context.clock())
         fired = looked = 0
+        left: dict[str, None] = {}
         for timer in self._due(until):
             if looked == limit:
                 break
             try:
                 fired += self._run_out(timer)
-            except Unregistered:
-                continue  # another process may know what is called
+            except Unregistered as unknown:
+                left[str(unknown)] = None  # another process may know what is called
+                continue
             looked += 1
+        if left:
+            what = "; ".join(left)
+            warnings.warn(f"due timers were left alone: {what}", RuntimeWarning, stacklevel=2)
         self.runs.write(partial(self._mark_sweep, until))
         return fired
 
@@ -391,8 +404,8 @@ class Engine:
     @contextmanager
     def moving(self, id: str) -> Iterator[None]:
         """Say that a hook of this thread is being called by a move of an instance."""
-        ids: list[str] = self._moving.__dict__.setdefault("ids", [])
-        ids.append(id)
+        ids: list[tuple[str, str]] = _moving.__dict__.setdefault("ids", [])
+        ids.append((self.runs.where, id))
         try:
             yield
         finally:
@@ -404,7 +417,7 @@ class Engine:
         Raises:
             InvalidRequest: it would be moved under the feet of the move that called the hook.
         """
-        if id in self._moving.__dict__.get("ids", ()):
+        if (self.runs.where, id) in _moving.__dict__.get("ids", ()):
             what = f"{quoted(id)} is being moved, and this is a hook of that move"
             raise InvalidRequest(f'{what}; send it a further event by `tx.fire("event")`')
 

@@ -374,7 +374,8 @@ class Run:
             data = {name: value for name, value in memory.data.items() if name not in sets}
             data |= {name: value for name, value in sets.items() if value is not None}
             what = f"what {quoted(branch.action)} sets"
-            patch |= self._changed(data, GuardError, what, {"guard": ", ".join(sets)})
+            told = {"action": branch.action, "guard": ", ".join(sets)}
+            patch |= self._changed(data, GuardError, what, told)
         if branch.remembers:
             remembered = {path: [*states] for path, states in branch.remembers.items()}
             patch |= {"remembered": remembered}
@@ -393,10 +394,9 @@ class Run:
             faults = [too_large]
         if faults:
             raise refusal(
-                f"{what} is not as declared: {'; '.join(faults)}",
+                f"{what} is not as declared: {'; '.join(faults)}; nothing was written",
                 instance_id=snapshot.instance_id,
                 state=snapshot.state,
-                action=what,
                 **told,
             )
         patch = difference(self.standing.memory.data, whole)
@@ -438,7 +438,8 @@ class Run:
             tx: Tx = yield Call(partial(self._within, hook, named.name, payload, actor, move))
             if not tx.changed:
                 continue
-            what, told = f"the data after the hook {quoted(named.name)}", {"hook": named.name}
+            what = f"the data after the hook {quoted(named.name)}"
+            told = {"action": move[0] or "start", "hook": named.name}
             patch = self._changed(tx.data, HookFailed, what, told)
             if patch:
                 self._remember(self.standing.memory.patched(patch))

@@ -55,7 +55,8 @@ def send(
             return Written([answer], {})
     while True:
         state = standing.snapshot.state
-        if not held and program.may_call(state, what.trigger, what.owner):
+        # A timer too: its own row is held after that of its instance, as events hold them.
+        if not held and (what.armed_at is not None or program.may_call(state, *what[:2])):
             standing = yield from _lock(context, standing)
             held = fresh = True
         run = Run(registry, context, program, standing, request)

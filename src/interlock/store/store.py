@@ -34,11 +34,15 @@ class Database(Protocol):
     """What a store needs of a database; see `store.sqlite.database`.
 
     Attributes:
+        where: where it is, for people.
         shared: other processes may keep instances locked for long.
         together: calls that wait are committed together.
         patience: seconds that a call goes on with a database that is away.
         least, beyond: see `store.verify.Reader`.
     """
+
+    @property
+    def where(self) -> str: ...
 
     @property
     def shared(self) -> bool: ...
@@ -489,6 +493,11 @@ class PlanRunner:
     def new_id(self) -> str:
         """Make an identity for an instance or an entry."""
         return self._store._new_id()
+
+    @property
+    def where(self) -> str:
+        """Where the database is, for people; the same for all handles to it."""
+        return self._store._database.where
 
     @property
     def together(self) -> bool:

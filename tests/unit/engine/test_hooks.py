@@ -537,3 +537,92 @@ states: {a: {on: {go: {to: b, when: {check: move}}, other: b}}, b: {}}
     with pytest.raises(interlock.GuardError, match="is being moved"):
         order.send("go")
     assert order.history() == []
+
+
+def test_no_engine_moves_an_instance_from_within_a_hook_of_its_move(
+    engine: interlock.Engine, store: Store
+) -> None:
+    """Nor does another engine of the same database: the move would go on from where it was."""
+    definition = machine(
+        "initial: a\nstates: {a: {on: {go: {to: b, do: [move]}, other: b}}, b: {}}"
+    )
+    other = interlock.Engine(store)
+    refusals = []
+
+    def move(tx: interlock.Tx) -> None:
+        with pytest.raises(interlock.InvalidRequest, match="is being moved") as caught:
+            other.get(tx.id, connection=tx.connection).send("other", connection=tx.connection)
+        refusals.append(caught.value)
+
+    for each in (engine, other):
+        each.hook("move")(move)
+    order = engine.start(definition)
+    assert order.send("go") == "b"
+    assert len(refusals) == 1
+    assert [entry.action for entry in order.history()] == ["go"]
+
+
+def test_a_hook_is_registered_under_a_name(engine: interlock.Engine) -> None:
+    for register in (engine.hook, engine.guard):
+        with pytest.raises(interlock.InvalidRequest, match="registered under a name") as caught:
+            register(lambda tx: None)  # type: ignore[arg-type]
+        assert caught.value.argument == "name"
+
+
+def test_data_that_a_hook_leaves_wrong_is_told_with_the_action(engine: interlock.Engine) -> None:
+    definition = machine(
+        "data: {n: {type: integer, default: 0}}\ninitial: a\n"
+        "states: {a: {on: {go: {to: b, do: [spoil]}}}, b: {}}"
+    )
+    engine.hook("spoil")(lambda tx: tx.data.update(n="many"))
+    order = engine.start(definition)
+    with pytest.raises(interlock.HookFailed, match="nothing was written") as caught:
+        order.send("go")
+    assert (caught.value.action, caught.value.hook) == ("go", "spoil")
+
+
+def test_what_a_hook_sets_on_the_connection_does_not_outlive_it(
+    engine: interlock.Engine, store: Store, url: str
+) -> None:
+    if url.startswith("postgresql"):
+        pytest.skip("a connection of psycopg has these of its own cursors")
+    definition = machine("initial: a\nstates: {a: {on: {go: {do: [alter]}, plain: a}}}")
+
+    @engine.hook("alter")
+    def alter(tx: interlock.Tx) -> None:
+        tx.connection.row_factory = lambda cursor, row: dict(enumerate(row))
+        tx.connection.text_factory = bytes
+
+    order = engine.start(definition)
+    for _ in range(3):
+        assert order.send("go") == "a"
+        assert order.send("plain") == "a"
+    assert len(order.history()) == 6
+    assert store.verify().ok
+
+
+def test_a_hook_that_sends_through_another_store_may_still_not_commit(
+    engine: interlock.Engine, store: Store, url: str
+) -> None:
+    """Each store guards the connection that is in hand, whosever it is."""
+    if url == "sqlite://":
+        pytest.skip("nobody else connects to a store in memory")
+    definition = machine(
+        "initial: a\nstates: {a: {on: {go: {to: b, do: [send]}, note: {do: [nothing]}}}, b: {}}"
+    )
+    with interlock.open(url) as other_store:
+        other = interlock.Engine(other_store)
+        for each in (engine, other):
+            each.hook("nothing")(lambda tx: None)
+
+        def send(tx: interlock.Tx) -> None:
+            other.get(second.id, connection=tx.connection).send("note", connection=tx.connection)
+            tx.connection.commit()
+
+        for each in (engine, other):
+            each.hook("send")(send)
+        first, second = engine.start(definition), engine.start(definition)
+        with pytest.raises(interlock.Rejected):
+            first.send("go")
+        assert (first.state, first.history(), second.history()) == ("a", [], [])
+        assert store.verify().ok

@@ -186,6 +186,19 @@ def test_a_process_that_knows_no_hooks_leaves_the_timer_alone(
     assert engine.tick() == 1
 
 
+def test_a_sweep_says_which_hooks_it_does_not_know(
+    engine: interlock.Engine, store: Store, clock: Clock
+) -> None:
+    definition = machine("initial: a\nstates: {a: {after: {1h: {to: b, do: [ring]}}}, b: {}}")
+    engine.hook("ring")(lambda tx: None)
+    order = engine.start(definition)
+    clock.advance(hours=2)
+    with pytest.warns(RuntimeWarning, match="left alone: no hook is registered as `ring`"):
+        assert interlock.Engine(store).tick() == 0
+    assert engine.tick() == 1
+    assert order.state == "b"
+
+
 def test_timers_of_two_regions_run_beside_each_other(
     engine: interlock.Engine, clock: Clock
 ) -> None:

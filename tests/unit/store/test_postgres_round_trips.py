@@ -11,7 +11,7 @@ import pytest
 import interlock
 from interlock.store.postgres import async_database
 from interlock.store.postgres import database as module
-from interlock.testing import Blocking
+from interlock.testing import Blocking, ManualClock
 from tests.support.engines import machine
 from tests.support.machines import TOGGLE
 from tests.support.postgres import database, with_settings
@@ -310,3 +310,19 @@ states: {a: {on_exit: [one], on_enter: [two], on: {go: {to: a, do: [one]}, stay:
             ["unmark", "called", "append_entry", "calling", "mark"],
             ["unmark", "called", "COMMIT"],
         ]
+
+
+def test_a_timer_holds_its_instance_before_its_own_row(url: str, wire: Wire) -> None:
+    """As events do: in the other order they would wait for each other."""
+    clock = ManualClock()
+    definition = interlock.loads(
+        "machine: timed\nversion: 1\ninitial: a\nstates: {a: {after: {1h: b}}, b: {}}"
+    )
+    with interlock.open(url, clock=clock) as store:
+        engine = interlock.Engine(store)
+        engine.tick()
+        engine.start(definition)
+        clock.advance("2h")
+        sent = wire.of(engine.tick)
+        (run_out,) = [piece for piece in range(len(sent)) if "clear_timer" in sent[piece]]
+        assert any("lock_snapshot" in piece for piece in sent[:run_out])

@@ -26,7 +26,7 @@ from interlock.core.record import payload_digest
 from interlock.core.rejection import Rejected, StorageFailure
 from interlock.store.connection import beneath, check_not_calling
 from interlock.store.plan import CommitUncertain, Plan, Transaction
-from interlock.store.sqlite.drive import UNREADABLE, Ward, drive
+from interlock.store.sqlite.drive import UNREADABLE, drive, lift_ward, set_ward
 from interlock.store.sqlite.errors import is_busy, translate
 from interlock.store.sqlite.joined import Joined
 from interlock.store.sqlite.migrate import (
@@ -103,7 +103,6 @@ class Database:
         self._reading = "mode=ro&immutable=1" if frozen else "mode=ro"
         self._unusable = ""
         self._altered = ""
-        self._ward = Ward()
         if sqlite3.sqlite_version_info < OLDEST_SQLITE:
             oldest = ".".join(map(str, OLDEST_SQLITE))
             raise StorageFailure(f"SQLite {sqlite3.sqlite_version} is too old; {oldest} is needed")
@@ -114,14 +113,14 @@ class Database:
             raise StorageFailure(f"{self.where} {what}", kind="closed")
         with self._translated():
             self._writer = self._connect(writes=not settings.read_only)
-            self._writer.set_authorizer(self._ward)
+            set_ward(self._writer)
         try:
             with self._translated():
                 self._prepare(self._writer)
                 self._altered = next(iter(schema_faults(self._writer)), "")
             place.settle()
         except BaseException:
-            self._writer.close()
+            self._close_writer()
             raise
         _databases.add(self)
 
@@ -190,10 +189,6 @@ class Database:
         self._check_usable()
         return Joined(driver, self)
 
-    def ward_of(self, connection: object) -> Ward | None:
-        """Give what keeps hooks from ending transactions on the connection that writes here."""
-        return self._ward if connection is self._writer else None
-
     def owns(self, driver: object) -> bool:
         """Whether a connection is the one that writes here, of which a hook may have hold."""
         return driver is self._writer
@@ -210,7 +205,11 @@ class Database:
                 self._readers.pop().close()
             if self._folder:
                 self._folder.close()
-            self._writer.close()
+            self._close_writer()
+
+    def _close_writer(self) -> None:
+        lift_ward(self._writer)
+        self._writer.close()
 
     @property
     def is_closed(self) -> bool:

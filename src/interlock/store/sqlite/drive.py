@@ -21,8 +21,6 @@ class Placed(Protocol):
     @property
     def where(self) -> str: ...
 
-    def ward_of(self, connection: object) -> "Ward | None": ...
-
 
 def drive(cursor: sqlite3.Cursor | sqlite3.Connection, plan: Plan[T], database: Placed) -> T:
     """Execute the statements of a plan, and give its answer.
@@ -80,7 +78,19 @@ class Ward:
         return sqlite3.SQLITE_DENY
 
 
-_set: dict[int, Ward] = {}  # on connections of callers that hooks have in hand, by identity
+#: On connections of stores, and on those of callers that hooks have in hand, by identity.
+_wards: dict[int, Ward] = {}
+
+
+def set_ward(connection: sqlite3.Connection) -> None:
+    """Set a ward on a connection that a store writes with, until `lift_ward`."""
+    ward = _wards[id(connection)] = Ward()
+    connection.set_authorizer(ward)
+
+
+def lift_ward(connection: sqlite3.Connection) -> None:
+    """Forget the ward of a connection that is being closed."""
+    _wards.pop(id(connection), None)
 
 
 def _call(connection: sqlite3.Connection, call: Call, database: Placed) -> object:
@@ -90,11 +100,11 @@ def _call(connection: sqlite3.Connection, call: Call, database: Placed) -> objec
     is set aside meanwhile, and is gone. A savepoint that is still there afterwards says that no way
     around was found, and lets go of those that were made meanwhile.
     """
-    ward = database.ward_of(connection) or _set.get(id(connection))
-    lent = ward is None
-    if ward is None:
-        ward = _set[id(connection)] = Ward()
-        connection.set_authorizer(ward)
+    lent = id(connection) not in _wards
+    if lent:
+        set_ward(connection)
+    ward = _wards[id(connection)]
+    row_factory, text_factory = connection.row_factory, connection.text_factory
     cursor, outer, tried = sqlite3.Cursor(connection), ward.tried, list[int]()
     cursor.execute("SAVEPOINT interlock_call")
     ward.tried = tried
@@ -107,8 +117,12 @@ def _call(connection: sqlite3.Connection, call: Call, database: Placed) -> objec
         raise
     finally:
         ward.tried = outer
+        if connection.row_factory is not row_factory:
+            connection.row_factory = row_factory
+        if connection.text_factory is not text_factory:
+            connection.text_factory = text_factory
         if lent:
-            del _set[id(connection)]
+            lift_ward(connection)
             connection.set_authorizer(None)
     if tried or not connection.in_transaction:
         raise ended(database.where)

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from interlock.core.rejection import StorageFailure
 from interlock.store.connection import conflicting, refused, unusable
 from interlock.store.plan import Plan, Transaction
-from interlock.store.sqlite.drive import UNREADABLE, Ward, drive
+from interlock.store.sqlite.drive import UNREADABLE, drive
 from interlock.store.sqlite.errors import translate
 from interlock.store.sqlite.migrate import hiding
 from interlock.store.sqlite.place import Place
@@ -34,8 +34,6 @@ class Own(Protocol):
     def where(self) -> str: ...
 
     def owns(self, driver: object) -> bool: ...
-
-    def ward_of(self, connection: object) -> Ward | None: ...
 
     def check_writable(self, *, joins: bool = False) -> None: ...
 
