@@ -276,6 +276,7 @@ def _engine(session: Session, named: str | None, *, makes: bool = False) -> "Ite
     An engine that exists has a store of its own, which has to be the one that is named, if any is.
     """
     from interlock.engine.engine import Engine
+    from interlock.engine.hooks import Unregistered
 
     made = _find(named) if named is not None else Engine
     if isinstance(made, Engine):
@@ -289,7 +290,12 @@ def _engine(session: Session, named: str | None, *, makes: bool = False) -> "Ite
         engine = made(store)
         if not isinstance(engine, Engine):
             raise click.UsageError(f"`{named}` gave no engine but {type(engine).__name__}")
-        yield engine
+        try:
+            yield engine
+        except Unregistered as refusal:
+            if named is None:
+                refusal.args = (f"{refusal}; `--engine MODULE:NAME` names the engine that has it",)
+            raise
 
 
 def _find(named: str) -> Any:

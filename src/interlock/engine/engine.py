@@ -469,8 +469,7 @@ class Engine:
         missing = [*_missing("hook", program.hooks(), self._hooks)]
         missing += _missing("guard", program.guards(), self._guards)
         if missing:
-            what = f"`{definition.name}` names {'; '.join(missing)}"
-            raise InvalidRequest(what, argument="definition")
+            raise Unregistered(f"`{definition.name}` names {'; '.join(missing)}")
         return program
 
     def _keep(self, definition: Definition) -> Program:

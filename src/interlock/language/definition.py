@@ -217,8 +217,12 @@ def restore(document: str) -> Definition:
 
 
 def is_machine(document: Document) -> bool:
-    """Whether a document means to be a machine, well formed or not."""
-    return isinstance(document.value, dict) and "machine" in document.value
+    """Whether a document means to be a machine, well formed or not.
+
+    The states of a bare declaration are a list; those of a machine are known by that too.
+    """
+    value = document.value
+    return isinstance(value, dict) and ("machine" in value or isinstance(value.get("states"), dict))
 
 
 def is_definition(document: Document) -> bool:
@@ -229,7 +233,10 @@ def is_definition(document: Document) -> bool:
 def is_workflow(document: Document) -> bool:
     """Whether a document means to be a workflow, well formed or not."""
     value = document.value
-    return isinstance(value, dict) and "workflow" in value and "machine" not in value
+    is_one = isinstance(value, dict) and (
+        "workflow" in value or isinstance(value.get("steps"), dict)
+    )
+    return is_one and not is_machine(document)
 
 
 def compile_document(

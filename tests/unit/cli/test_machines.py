@@ -84,6 +84,7 @@ def test_adopt_begins_in_mid_life(run: CommandLine) -> None:
 def test_a_hook_that_nobody_has_is_refused_by_name(run: CommandLine) -> None:
     told = run.refused("invalid-request", "start", ORDER, "--data", '{"qty": 1}')
     assert "the hook `reserve_stock`, which is not registered" in told
+    assert "`--engine MODULE:NAME` names the engine that has it" in told
 
 
 @pytest.mark.parametrize(

@@ -433,3 +433,18 @@ def test_a_machine_without_a_version_is_dev() -> None:
     assert loads(f"{HEAD}{{}}").version == "dev"
     assert loads(f"{HEAD}{{}}\nversion: '1.10'").version == "1.10"
     assert loads(f"{HEAD}{{}}\nversion: 7").version == "7"
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("machne: m\ninitial: a\nstates: {a: {on: {go: a}}}\n", "machine"),
+        ("wokflow: w\nsteps: {a: {wait: {timer: 1m}}}\n", "workflow"),
+    ],
+)
+def test_a_document_is_known_by_what_it_is_made_of(text: str, meant: str) -> None:
+    """Also where the one word is misspelt that says so."""
+    with pytest.raises(DefinitionError) as caught:
+        loads(text)
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.hint, found.line) == ("unknown-key", f"did you mean `{meant}`?", 1)

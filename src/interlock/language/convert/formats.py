@@ -8,7 +8,7 @@ from interlock.language.convert.scxml import from_scxml
 from interlock.language.convert.scxml_out import Exported, to_scxml
 from interlock.language.convert.symfony import from_symfony
 from interlock.language.convert.xstate import from_xstate
-from interlock.language.definition import compile_document, is_machine
+from interlock.language.definition import compile_document
 from interlock.language.diagnostic import DefinitionError
 from interlock.language.document import Document, read_document
 from interlock.language.node import BUDGETS
@@ -60,9 +60,9 @@ def detect(data: str | bytes, *, file: str | None = None) -> Format:
     if source.text.lstrip().startswith("<"):
         return "scxml"
     document = read_document(data, file=file)
-    if is_machine(document):
-        return "machine"
     keys = set(document.value) if isinstance(document.value, dict) else set()
+    if "machine" in keys:
+        return "machine"
     if "states" in keys:
         return "xstate"
     if keys & {"framework", "workflows", "transitions"}:
