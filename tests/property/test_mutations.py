@@ -99,11 +99,10 @@ class Schema:
         self.kind = kind
         self.whole = schema
         self.validator = jsonschema_rs.validator_for(schema)
-        self.lenient = jsonschema_rs.validator_for(without(schema, "required", *BOUNDS))
-        self.nameless = jsonschema_rs.validator_for(without(schema, *BOUNDS))
+        self.lenient = jsonschema_rs.validator_for(without(schema, "required"))
+        self.nameless = jsonschema_rs.validator_for(without(schema))
 
 
-BOUNDS = ("minimum", "maximum")  # which are told of beside the shape
 SCHEMAS = [Schema(MACHINES, machine_schema()), Schema(WORKFLOWS, workflow_schema())]
 
 

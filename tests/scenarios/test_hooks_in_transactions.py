@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -187,6 +187,19 @@ def test_a_savepoint_is_a_hooks_to_make(shop: Shop, send: Send) -> None:
     assert shop.rows() == []
 
 
+@contextmanager
+def refused_and_nothing_left(
+    shop: Shop, order: Any, odd: list[bool], refusal: type[interlock.Rejected], said: str = ""
+) -> Iterator[None]:
+    """Have hooks do what is odd for a while: that is refused, and the instance stands as before."""
+    before = shop.stands(order.id)
+    odd[0] = True
+    with pytest.raises(refusal, match=said or None):
+        yield
+    assert shop.stands(order.id) == before
+    odd[0] = False
+
+
 def test_no_hook_goes_back_to_a_savepoint_of_an_earlier_one(shop: Shop, send: Send) -> None:
     """It would take the entry between them away, and the event would be acknowledged."""
     odd = [False]
@@ -201,12 +214,8 @@ def test_no_hook_goes_back_to_a_savepoint_of_an_earlier_one(shop: Shop, send: Se
 
     order = orders.begin(orders.engine_of(shop.store, jot=jot, reserve=reserve))
     send(order, "submit", {"qty": 3})
-    before = shop.stands(order.id)
-    odd[0] = True
-    with pytest.raises(interlock.HookFailed):
+    with refused_and_nothing_left(shop, order, odd, interlock.HookFailed):
         send(order, "again")
-    assert shop.stands(order.id) == before
-    odd[0] = False
     assert send(order, "again") == "open"
     assert shop.store.verify().ok
 
@@ -229,12 +238,8 @@ def test_a_rollback_by_a_conflict_is_seen_whatever_is_begun_after_it(
         connection.execute("CREATE TABLE once (n INTEGER PRIMARY KEY)")
     order = orders.begin(orders.engine_of(shop.store, **{hook: end}))
     send(order, "submit", {"qty": 3})
-    before = shop.stands(order.id)
-    odd[0] = True
-    with pytest.raises(interlock.StorageFailure, match="must not"):
+    with refused_and_nothing_left(shop, order, odd, interlock.StorageFailure, "must not"):
         send(order, "again")
-    assert shop.stands(order.id) == before
-    odd[0] = False
     assert send(order, "again") == "open"
     assert shop.store.verify().ok
 

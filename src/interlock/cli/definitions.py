@@ -69,16 +69,15 @@ def _checked(
             definition, found = compile_document(document, prove=prove, require_proof=require_proof)
             if definition is None:
                 return None, found
+            if definition.plan is None:
+                transitions = len(definition.flat.branches)
+                more = {"unproved": len(definition.unproved)}
+            else:
+                transitions = len(definition.declaration["transitions"])
+                more = {"steps": len(definition.plan.steps)}
             named = (definition.kind, definition.name, definition.version, definition.digest)
-            if definition.plan is not None:
-                counts = len(definition.states), len(definition.declaration["transitions"])
-                return {
-                    **_summary(file, *named, *counts),
-                    "steps": len(definition.plan.steps),
-                }, found
-            counts = len(definition.states), len(definition.flat.branches)
-            summary = _summary(file, *named, *counts)
-            return {**summary, "unproved": len(definition.unproved)}, found
+            counts = len(definition.states), transitions
+            return {**_summary(file, *named, *counts), **more}, found
         declaration = declaration_of(document)
     except DefinitionError as error:
         return None, [*error.diagnostics]

@@ -48,11 +48,11 @@ def instantiate(
     Example:
       interlock instantiate orders.machine.json --subject A-1001 --store sqlite:///orders.db
     """
-    from interlock.language import declaration_of, is_definition
+    from interlock.language import declaration_of, is_definition, is_machine
 
     document = read_file(file)
     if is_definition(document):
-        what = "a machine" if "machine" in document.value else "a workflow"
+        what = "a machine" if is_machine(document) else "a workflow"
         raise click.UsageError(f"`{file}` is {what}; `interlock start` begins its instances")
     declaration = declaration_of(document)
     with session.made_store() as store:

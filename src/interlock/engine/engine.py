@@ -85,6 +85,7 @@ class Engine:
         self._guards: dict[str, Guard] = {}
         self._programs: dict[str, Program] = {}
         self._lock = threading.Lock()
+        self._send = partial(send, self, self.runs.context)
         self._events = self.runs.group(partial(send_each, self, self.runs.context))
 
     # What definitions name
@@ -264,7 +265,7 @@ class Engine:
         """
         if connection is None and self.runs.together and not self._may_call(attempt):
             return self.runs.submit(self._events, attempt)
-        return self.runs.perform(partial(send, self, self.runs.context), attempt, connection)
+        return self.runs.perform(self._send, attempt, connection)
 
     def _may_call(self, attempt: FireAttempt) -> bool:
         """Whether an event may call hooks or guards, as far as is known without looking."""
@@ -312,7 +313,7 @@ class Engine:
         request = Request(f"after/{timer.name}")
         attempt = FireAttempt(timer.id, request, self.runs.new_id(), None, None, asked)
         try:
-            return bool(self.runs.perform(partial(send, self, self.runs.context), attempt))
+            return bool(self.runs.perform(self._send, attempt))
         except (Unregistered, OutcomeUnknown):
             raise
         except Rejected as refusal:

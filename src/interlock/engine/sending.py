@@ -56,7 +56,8 @@ def send(
     while True:
         state = standing.snapshot.state
         # A timer too: its own row is held after that of its instance, as events hold them.
-        if not held and (what.armed_at is not None or program.may_call(state, *what[:2])):
+        calls = program.may_call(state, what.trigger, what.owner)
+        if not held and (calls or what.armed_at is not None):
             standing = yield from _lock(context, standing)
             held = fresh = True
         run = Run(registry, context, program, standing, request)

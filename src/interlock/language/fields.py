@@ -48,9 +48,9 @@ def check_fields(chart: Chart, findings: Findings) -> Fields:
     """Read the fields of a document; whatever is wrong with them is reported."""
     written = findings.document.value
     broken = set[str]()
-    data = _sound(written.get("data") or {}, ("data",), findings, broken)
+    data = read_sound(written.get("data") or {}, ("data",), findings, broken)
     events = {
-        name: _sound(map_, ("events", name), findings, broken)
+        name: read_sound(map_, ("events", name), findings, broken)
         for name, map_ in (written.get("events") or {}).items()
     }
     for state in chart.states.values():
@@ -73,10 +73,14 @@ def required_around(state: State) -> frozenset[str]:
     return frozenset(name for one in (state, *state.around()) for name in one.requires)
 
 
-def _sound(
+def read_sound(
     map_: Mapping[str, Any], where: Path, findings: Findings, broken: set[str]
 ) -> Properties:
-    """Read what of a map has no faults, and report the rest."""
+    """Read what of a map has no faults, and report the rest.
+
+    Args:
+        broken: where the names are noted that have faults.
+    """
     try:
         return read_properties(map_)
     except PropertiesError as error:

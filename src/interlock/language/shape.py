@@ -3,7 +3,7 @@
 A validator says whether a document fits; this says why not, as an author would put it: of the
 alternatives at a place, the one that was meant is compared, and a key that has no meaning there is
 told from one that is misspelt. It knows as much of JSON Schema as ours use, but for the patterns of
-names, of which `names` says more, and for the bounds of numbers.
+names, of which `names` says more.
 
     shape = fit(document, schema, MACHINE)
     shape.found     diagnostics, none if it fits
@@ -265,6 +265,11 @@ class _Fitting:
     def _scalar(self, kind: Schema, schema: Schema, value: Any, path: Path) -> Any:
         if isinstance(value, str) and kind.get("pattern") == _NOT_BLANK and not value.strip():
             self._wrong_type(schema, value, path)
+            return NOTHING
+        least, most = kind.get("minimum"), kind.get("maximum")
+        if least is not None and most is not None and not least <= value <= most:
+            what = f"`{path[-1]}` is from {least} to {most}, and not {value:g}"
+            self._report("wrong-type", what, path, None)
             return NOTHING
         return value
 

@@ -10,7 +10,8 @@ its parameters, so it can be read and reordered without counting question marks.
     -- The exact text of a declaration.
     SELECT text FROM declarations WHERE tenant = :tenant AND digest = :digest;
 
-Columns that several statements give are said once, before them, and stand for themselves by name:
+Columns that several statements give or take are said once, before them, and stand for themselves by
+name:
 
     -- columns: instance
     -- What a list tells of an instance.

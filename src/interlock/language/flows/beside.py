@@ -1,7 +1,7 @@
 """What the schema of workflow documents cannot say.
 
-Names are names, lengths and schedules mean something, numbers are within bounds, and everything
-that takes time has an end. Whatever is read here is of its type already.
+Names are names, lengths and schedules mean something, and everything that takes time has an end.
+Whatever is read here is of its type already.
 """
 
 from collections.abc import Mapping
@@ -17,17 +17,8 @@ from interlock.language.document import Document
 from interlock.language.duration import DurationError, parse_duration
 from interlock.language.names import field_fault, label_fault
 
-#: The bounds of numbers, by their key: the least and the greatest.
-BOUNDS: Mapping[str, tuple[float, float]] = {
-    "attempts": (1, 1_000_000),
-    "factor": (1, 1_000),
-    "jitter": (0, 1),
-    "max": (1, 1_000_000),
-    "at_once": (1, 1_000_000),
-    "priority": (-1000, 1000),
-}
-#: Keys under which a length of time stands, in a step and in what is inside of it.
-_LENGTHS = ("delay", "max_delay", "every", "schedule_to_start", "schedule_to_close", "heartbeat")
+#: Keys under which a length of time stands, in a `retry` or a `repeat`.
+_LENGTHS = ("delay", "max_delay", "every")
 #: Of a leap year: what does not come from here on never does.
 _SOME_DAY = datetime(2024, 1, 1, tzinfo=UTC)
 
@@ -46,7 +37,7 @@ class _Checks(Checks):
         self._length(sound.get("timeout"), ("timeout",))
         defaults = sound.get("defaults") or {}
         self._timeouts(defaults.get("timeout"), ("defaults", "timeout"))
-        self._numbers(defaults.get("retry"), ("defaults", "retry"))
+        self._lengths(defaults.get("retry"), ("defaults", "retry"))
         self._held(defaults, "queue", ("defaults",))
         for name, step in (sound.get("steps") or {}).items():
             where = ("steps", name)
@@ -59,9 +50,8 @@ class _Checks(Checks):
             self._held(step, key, where)
         for key in ("with", "returns"):
             self._fields(step.get(key) or {}, (*where, key))
-        for key in ("repeat", "for_each", "retry"):
-            self._numbers(step.get(key), (*where, key))
-        self._numbers({k: v for k, v in step.items() if k == "priority"}, where)
+        for key in ("repeat", "retry"):
+            self._lengths(step.get(key), (*where, key))
         if "wait" in step:
             self._wait(step, where)
         elif "timeout" in step:
@@ -81,7 +71,7 @@ class _Checks(Checks):
             for key in ("activity", "queue"):
                 self._held(undo, key, at)
             self._fields(undo.get("with") or {}, (*at, "with"))
-            self._numbers(undo.get("retry"), (*at, "retry"))
+            self._lengths(undo.get("retry"), (*at, "retry"))
             if "timeout" in undo:
                 self._timeouts(undo["timeout"], (*at, "timeout"))
             elif not has_timeout and ("wait" in step or "timeout" not in step):
@@ -124,16 +114,11 @@ class _Checks(Checks):
         for key, length in written.items():
             self._length(length, (*where, key))
 
-    def _numbers(self, written: Any, where: Path) -> None:
-        """Check the numbers and the lengths of a part."""
+    def _lengths(self, written: Any, where: Path) -> None:
+        """Check the lengths of a part."""
         for key, value in written.items() if isinstance(written, dict) else ():
             if key in _LENGTHS:
                 self._length(value, (*where, key))
-            elif key in BOUNDS and isinstance(value, int | float):
-                least, most = BOUNDS[key]
-                if not least <= value <= most:
-                    what = f"`{key}` is from {least:g} to {most:g}, and not {value:g}"
-                    self._report("wrong-type", what, (*where, key), None)
 
     def _length(self, length: Any, where: Path) -> None:
         if not isinstance(length, str):

@@ -16,11 +16,10 @@ from interlock.language.expressions.properties import (
     BOOLEAN,
     INTEGER,
     Properties,
-    PropertiesError,
     Type,
-    read_properties,
 )
 from interlock.language.expressions.syntax import ExpressionFault
+from interlock.language.fields import read_sound
 from interlock.language.findings import Findings
 from interlock.language.flows.beside import check_beside
 from interlock.language.flows.graph import before, check_needs, dependents, in_order, needs_of
@@ -87,6 +86,7 @@ class _Compiler:
         is_sound = not {"unknown-activity-step", "dependency-cycle"} & findings.codes
         self._order = in_order(self._needs) if is_sound else [*self._needs]
         sure = {name: of.surely() for name, of in self._needs.items()}
+        everything = dict.fromkeys(self._order, -1)
         self._returns = {
             name: self._fields(step["returns"], ("steps", name, "returns"))
             for name, step in self._written["steps"].items()
@@ -97,8 +97,8 @@ class _Compiler:
             self._inputs,
             given,
             self._order,
-            before(self._needs, self._order) if is_sound else None,
-            before(sure, self._order) if is_sound else None,
+            before(self._needs, self._order) if is_sound else everything,
+            before(sure, self._order) if is_sound else everything,
         )
 
     def flow(self) -> Flow | None:
@@ -124,16 +124,7 @@ class _Compiler:
         return Flow(plan, meaning)
 
     def _fields(self, map_: Mapping[str, Any], where: Path) -> Properties:
-        try:
-            return read_properties(map_)
-        except PropertiesError as error:
-            for defect in error.defects:
-                key = defect.code in ("unknown-key", "bad-name")
-                path = (*where, *defect.path)
-                self._findings.report(defect.code, defect.message, path, defect.hint, key=key)
-            faulty = {defect.path[0] for defect in error.defects if defect.path} or {*map_}
-            self._broken |= {str(name) for name in faulty}
-            return read_properties({name: of for name, of in map_.items() if name not in faulty})
+        return read_sound(map_, where, self._findings, self._broken)
 
     def _given(self, name: str, step: Mapping[str, Any]) -> Given:
         """Say what a step gives."""

@@ -50,7 +50,7 @@ class Names:
         given: what each step gives.
         order: of the steps.
         before, surely: for each step, those that may have been done before it, and those that have,
-            a bit for each place in the order; None where steps need one another in a circle.
+            a bit for each place in the order: all of them where steps need one another in a circle.
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class Names:
         inputs: Properties,
         given: Mapping[str, Given],
         order: Sequence[str],
-        before: Mapping[str, int] | None,
-        surely: Mapping[str, int] | None,
+        before: Mapping[str, int],
+        surely: Mapping[str, int],
     ) -> None:
         self._inputs = inputs.type()
         self._given = given
@@ -69,18 +69,12 @@ class Names:
 
     def within(self, step: str, **more: Type) -> Scope:
         """Give what an expression of a step may name."""
-        if self._before is None or self._surely is None:
-            return self._scope(_Visible(self._given, self._places, -1, -1), more)
-        visible = _Visible(self._given, self._places, self._before[step], self._surely[step])
-        return self._scope(visible, more)
+        return self._scope(self._before[step], self._surely[step], more)
 
-    def after(self, step: str, **more: Type) -> Scope:
+    def after(self, step: str) -> Scope:
         """Give what an expression may name that is evaluated when a step is done."""
-        if self._before is None or self._surely is None:
-            return self.within(step, **more)
         own = self._places[step]
-        before, surely = self._before[step] | own, self._surely[step] | own
-        return self._scope(_Visible(self._given, self._places, before, surely), more)
+        return self._scope(self._before[step] | own, self._surely[step] | own, {})
 
     def at_the_end(self, ends: Sequence[str]) -> Scope:
         """Give what an expression may name that is evaluated when all is done.
@@ -89,14 +83,12 @@ class Names:
             ends: the steps that are done whichever way it went.
         """
         surely = 0
-        for name in ends if self._surely is not None else ():
-            assert self._surely is not None
+        for name in ends:
             surely |= self._surely[name] | self._places[name]
-        whole = -1 if self._surely is None else surely
-        return self._scope(_Visible(self._given, self._places, -1, whole), {})
+        return self._scope(-1, surely, {})
 
-    def _scope(self, visible: "_Visible", more: Mapping[str, Type]) -> Scope:
-        steps = Type("object", fields=visible)
+    def _scope(self, before: int, surely: int, more: Mapping[str, Type]) -> Scope:
+        steps = Type("object", fields=_Visible(self._given, self._places, before, surely))
         return Scope({"input": self._inputs, "steps": steps, "now": DATE_TIME, **more})
 
 

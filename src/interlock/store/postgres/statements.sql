@@ -85,64 +85,53 @@ FROM unnest(
     genesis_digest
 );
 
+-- columns: entry
+-- An entry as it is written; what follows gives each of these, beside the tenant, in this order.
+tenant, root, instance_id, sequence_number, transition_id, from_state, action, to_state, actor_ref,
+fired_at, guard_satisfied, reason_id, reason_digest, correlation_id, causation_id, worker_id,
+idempotency_key, request_digest, entry_digest;
+
+-- columns: of_entry
+:root::text, :instance_id::text, :sequence_number::bigint, :transition_id::text,
+:from_state::text, :action::text, :to_state::text, :actor_ref::text, :fired_at::bigint,
+:guard_satisfied::bigint, :reason_id::text, :reason_digest::bytea, :correlation_id::text,
+:causation_id::text, :worker_id::text, :idempotency_key::text, :request_digest::bytea,
+:entry_digest::bytea;
+
+-- columns: of_entries
+a.root, a.instance_id, a.sequence_number, a.transition_id, a.from_state, a.action,
+a.to_state, a.actor_ref, a.fired_at, a.guard_satisfied, a.reason_id, a.reason_digest,
+a.correlation_id, a.causation_id, a.worker_id, a.idempotency_key, a.request_digest,
+a.entry_digest;
+
+-- columns: arrays_of_entries
+:tenant::text[], :root::text[], :instance_id::text[], :sequence_number::bigint[],
+:transition_id::text[], :from_state::text[], :action::text[], :to_state::text[],
+:actor_ref::text[], :fired_at::bigint[], :guard_satisfied::bigint[], :reason_id::text[],
+:reason_digest::bytea[], :correlation_id::text[], :causation_id::text[], :worker_id::text[],
+:idempotency_key::text[], :request_digest::bytea[], :entry_digest::bytea[];
+
 -- name: append_entry
 -- parameters: tenant root instance_id sequence_number transition_id from_state action to_state actor_ref fired_at guard_satisfied reason_id reason_digest correlation_id causation_id worker_id idempotency_key request_digest entry_digest
 -- changes: 1
 -- The one write of a fire: a trigger checks it against the declaration and moves the instance.
-INSERT INTO $schema.history (
-    tenant, root, instance_id, sequence_number, transition_id, from_state, action, to_state,
-    actor_ref, fired_at, guard_satisfied, reason_id, reason_digest, correlation_id, causation_id,
-    worker_id, idempotency_key, request_digest, entry_digest
-) VALUES (
-    :tenant::text, :root::text, :instance_id::text, :sequence_number::bigint, :transition_id::text,
-    :from_state::text, :action::text, :to_state::text, :actor_ref::text, :fired_at::bigint,
-    :guard_satisfied::bigint, :reason_id::text, :reason_digest::bytea, :correlation_id::text,
-    :causation_id::text, :worker_id::text, :idempotency_key::text, :request_digest::bytea,
-    :entry_digest::bytea
-);
+INSERT INTO $schema.history ($entry) VALUES (:tenant::text, $of_entry);
 
 -- name: append_entry/many
 -- arrays: tenant root instance_id sequence_number transition_id from_state action to_state actor_ref fired_at guard_satisfied reason_id reason_digest correlation_id causation_id worker_id idempotency_key request_digest entry_digest
 -- changes: 1
 -- In the order of keys, which is the order in which their instances are locked.
-INSERT INTO $schema.history (
-    tenant, root, instance_id, sequence_number, transition_id, from_state, action, to_state,
-    actor_ref, fired_at, guard_satisfied, reason_id, reason_digest, correlation_id, causation_id,
-    worker_id, idempotency_key, request_digest, entry_digest
-)
-SELECT
-    a.tenant, a.root, a.instance_id, a.sequence_number, a.transition_id, a.from_state, a.action,
-    a.to_state, a.actor_ref, a.fired_at, a.guard_satisfied, a.reason_id, a.reason_digest,
-    a.correlation_id, a.causation_id, a.worker_id, a.idempotency_key, a.request_digest,
-    a.entry_digest
-FROM unnest(
-    :tenant::text[], :root::text[], :instance_id::text[], :sequence_number::bigint[],
-    :transition_id::text[], :from_state::text[], :action::text[], :to_state::text[],
-    :actor_ref::text[], :fired_at::bigint[], :guard_satisfied::bigint[], :reason_id::text[],
-    :reason_digest::bytea[], :correlation_id::text[], :causation_id::text[], :worker_id::text[],
-    :idempotency_key::text[], :request_digest::bytea[], :entry_digest::bytea[]
-) AS a (
-    tenant, root, instance_id, sequence_number, transition_id, from_state, action, to_state,
-    actor_ref, fired_at, guard_satisfied, reason_id, reason_digest, correlation_id, causation_id,
-    worker_id, idempotency_key, request_digest, entry_digest
-)
+INSERT INTO $schema.history ($entry)
+SELECT a.tenant, $of_entries
+FROM unnest($arrays_of_entries) AS a ($entry)
 ORDER BY
     a.tenant COLLATE "C", a.root COLLATE "C", a.instance_id COLLATE "C", a.sequence_number;
 
 -- name: append_free_entry
 -- parameters: tenant root instance_id sequence_number transition_id from_state action to_state actor_ref fired_at guard_satisfied reason_id reason_digest correlation_id causation_id worker_id idempotency_key request_digest entry_digest first_number
 -- Writes, and gives a row, only if the instance still stands there and nobody holds it.
-INSERT INTO $schema.history (
-    tenant, root, instance_id, sequence_number, transition_id, from_state, action, to_state,
-    actor_ref, fired_at, guard_satisfied, reason_id, reason_digest, correlation_id, causation_id,
-    worker_id, idempotency_key, request_digest, entry_digest
-)
-SELECT
-    :tenant::text, :root::text, :instance_id::text, :sequence_number::bigint, :transition_id::text,
-    :from_state::text, :action::text, :to_state::text, :actor_ref::text, :fired_at::bigint,
-    :guard_satisfied::bigint, :reason_id::text, :reason_digest::bytea, :correlation_id::text,
-    :causation_id::text, :worker_id::text, :idempotency_key::text, :request_digest::bytea,
-    :entry_digest::bytea
+INSERT INTO $schema.history ($entry)
+SELECT :tenant::text, $of_entry
 FROM $schema.instances AS i
 WHERE i.tenant = :tenant::text AND i.root = :root::text AND i.id = :instance_id::text
     AND i.next_sequence_number = :first_number::bigint
@@ -154,24 +143,9 @@ RETURNING instance_id, sequence_number;
 -- Runs of entries, each whole or not at all: written are those of instances that stand where their
 -- run begins, at `first_number`, and that nobody holds. An instance is locked once, since a holder
 -- might let go between two entries of its run.
-INSERT INTO $schema.history (
-    tenant, root, instance_id, sequence_number, transition_id, from_state, action, to_state,
-    actor_ref, fired_at, guard_satisfied, reason_id, reason_digest, correlation_id, causation_id,
-    worker_id, idempotency_key, request_digest, entry_digest
-)
+INSERT INTO $schema.history ($entry)
 WITH asked AS (
-    SELECT * FROM unnest(
-        :tenant::text[], :root::text[], :instance_id::text[], :sequence_number::bigint[],
-        :transition_id::text[], :from_state::text[], :action::text[], :to_state::text[],
-        :actor_ref::text[], :fired_at::bigint[], :guard_satisfied::bigint[], :reason_id::text[],
-        :reason_digest::bytea[], :correlation_id::text[], :causation_id::text[], :worker_id::text[],
-        :idempotency_key::text[], :request_digest::bytea[], :entry_digest::bytea[],
-        :first_number::bigint[]
-    ) AS a (
-        tenant, root, instance_id, sequence_number, transition_id, from_state, action, to_state,
-        actor_ref, fired_at, guard_satisfied, reason_id, reason_digest, correlation_id,
-        causation_id, worker_id, idempotency_key, request_digest, entry_digest, first_number
-    )
+    SELECT * FROM unnest($arrays_of_entries, :first_number::bigint[]) AS a ($entry, first_number)
 ), free AS (
     SELECT held.*
     FROM (SELECT * FROM asked WHERE sequence_number = first_number) AS a
@@ -182,11 +156,7 @@ WITH asked AS (
         FOR NO KEY UPDATE SKIP LOCKED
     ) AS held
 )
-SELECT
-    a.tenant, a.root, a.instance_id, a.sequence_number, a.transition_id, a.from_state, a.action,
-    a.to_state, a.actor_ref, a.fired_at, a.guard_satisfied, a.reason_id, a.reason_digest,
-    a.correlation_id, a.causation_id, a.worker_id, a.idempotency_key, a.request_digest,
-    a.entry_digest
+SELECT a.tenant, $of_entries
 FROM asked AS a
 JOIN free ON free.tenant = a.tenant AND free.root = a.root AND free.id = a.instance_id
 ORDER BY free.tenant, free.root, free.id, a.sequence_number
@@ -197,47 +167,21 @@ RETURNING instance_id, sequence_number;
 -- changes: 1
 -- As append_entry, but where another holds the instance it is refused, for want of a tenant, instead
 -- of waiting.
-INSERT INTO $schema.history (
-    tenant, root, instance_id, sequence_number, transition_id, from_state, action, to_state,
-    actor_ref, fired_at, guard_satisfied, reason_id, reason_digest, correlation_id, causation_id,
-    worker_id, idempotency_key, request_digest, entry_digest
-)
+INSERT INTO $schema.history ($entry)
 SELECT
     (
         SELECT i.tenant FROM $schema.instances AS i
         WHERE i.tenant = :tenant::text AND i.root = :root::text AND i.id = :instance_id::text
         FOR NO KEY UPDATE SKIP LOCKED
     ),
-    :root::text, :instance_id::text, :sequence_number::bigint, :transition_id::text,
-    :from_state::text, :action::text, :to_state::text, :actor_ref::text, :fired_at::bigint,
-    :guard_satisfied::bigint, :reason_id::text, :reason_digest::bytea, :correlation_id::text,
-    :causation_id::text, :worker_id::text, :idempotency_key::text, :request_digest::bytea,
-    :entry_digest::bytea;
+    $of_entry;
 
 -- name: append_unheld_entry/many
 -- arrays: tenant root instance_id sequence_number transition_id from_state action to_state actor_ref fired_at guard_satisfied reason_id reason_digest correlation_id causation_id worker_id idempotency_key request_digest entry_digest
 -- changes: 1
-INSERT INTO $schema.history (
-    tenant, root, instance_id, sequence_number, transition_id, from_state, action, to_state,
-    actor_ref, fired_at, guard_satisfied, reason_id, reason_digest, correlation_id, causation_id,
-    worker_id, idempotency_key, request_digest, entry_digest
-)
-SELECT
-    held.tenant, a.root, a.instance_id, a.sequence_number, a.transition_id, a.from_state, a.action,
-    a.to_state, a.actor_ref, a.fired_at, a.guard_satisfied, a.reason_id, a.reason_digest,
-    a.correlation_id, a.causation_id, a.worker_id, a.idempotency_key, a.request_digest,
-    a.entry_digest
-FROM unnest(
-    :tenant::text[], :root::text[], :instance_id::text[], :sequence_number::bigint[],
-    :transition_id::text[], :from_state::text[], :action::text[], :to_state::text[],
-    :actor_ref::text[], :fired_at::bigint[], :guard_satisfied::bigint[], :reason_id::text[],
-    :reason_digest::bytea[], :correlation_id::text[], :causation_id::text[], :worker_id::text[],
-    :idempotency_key::text[], :request_digest::bytea[], :entry_digest::bytea[]
-) AS a (
-    tenant, root, instance_id, sequence_number, transition_id, from_state, action, to_state,
-    actor_ref, fired_at, guard_satisfied, reason_id, reason_digest, correlation_id, causation_id,
-    worker_id, idempotency_key, request_digest, entry_digest
-)
+INSERT INTO $schema.history ($entry)
+SELECT held.tenant, $of_entries
+FROM unnest($arrays_of_entries) AS a ($entry)
 LEFT JOIN LATERAL (
     SELECT i.tenant FROM $schema.instances AS i
     WHERE i.tenant = a.tenant AND i.root = a.root AND i.id = a.instance_id
